@@ -1,0 +1,201 @@
+"""From an `AgentConfig` to the first message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from ..capabilities import BuiltinTool
+from ..config import AgentConfig
+from ..hooks import wanted
+from ..tools import Tool
+from .dialect import Dialect, with_probe
+from .policies import static_rules
+
+#: Canonical tool name → the flag that offers it.
+_FLAGS: Final = {
+    BuiltinTool.LIST_DIRECTORY: "listDir",
+    BuiltinTool.SEARCH_DIRECTORY: "grepSearch",
+    BuiltinTool.FIND_FILE: "find",
+    BuiltinTool.VIEW_FILE: "viewFile",
+    BuiltinTool.CREATE_FILE: "writeToFile",
+    BuiltinTool.EDIT_FILE: "fileEdit",
+    BuiltinTool.RUN_COMMAND: "runCommand",
+    BuiltinTool.ASK_QUESTION: "userQuestions",
+    BuiltinTool.START_SUBAGENT: "subagents",
+    BuiltinTool.GENERATE_IMAGE: "generateImage",
+    BuiltinTool.SEARCH_WEB: "searchWeb",
+    BuiltinTool.READ_URL_CONTENT: "readUrlContent",
+    BuiltinTool.MANAGE_TASK: "manageTask",
+    BuiltinTool.SCHEDULE: "schedule",
+    BuiltinTool.RUN_WORKFLOW: "runWorkflow",
+}
+
+
+#: Hook of ours → the harness's, for those that only it can call.
+_HOOKS: Final = {
+    "on_post_tool": "LIFECYCLE_HOOK_POST_TOOL",
+    "on_tool_error": "LIFECYCLE_HOOK_ON_TOOL_ERROR",
+    "on_stop": "LIFECYCLE_HOOK_STOP",
+}
+
+
+@attrs.frozen
+class Conversation:
+    """Which conversation to open.
+
+    Attributes:
+        cascade_id: Its wire id, `""` to let the harness choose one.
+        mode: `CREATE_ONLY`, `RESUME` or `CREATE_OR_RESUME`; unknown to 0.1.6 and older, which
+            create without an id and resume with one.
+    """
+
+    cascade_id: str = ""
+    mode: str = "CREATE_ONLY"
+
+
+@attrs.frozen
+class Rendered:
+    """A first message, and the paths of what this harness version does not understand."""
+
+    text: str = attrs.field(repr=False)
+    dropped: tuple[str, ...] = ()
+
+
+def render_init(
+    config: AgentConfig,
+    *,
+    conversation: Conversation,
+    api_key: str,
+    app_data_dir: str,
+    dialect: Dialect,
+    is_probe: bool = False,
+) -> Rendered:
+    """Return the first message.
+
+    Args:
+        config: The options.
+        conversation: What to open.
+        api_key: The text model's key.
+        app_data_dir: Where the harness keeps its own files, an absolute path.
+        dialect: What this harness understands.
+        is_probe: Whether the version is a guess, so that the message must make a wrong guess show.
+    """
+    harness_config = _harness_config(config, conversation, api_key, app_data_dir, dialect)
+    if is_probe:
+        harness_config = with_probe(harness_config)
+    known, dropped = dialect.filter("HarnessConfig", harness_config)
+    merged = _merge(known, config.raw_config)
+    return Rendered(json.dumps({"config": merged}, ensure_ascii=False), dropped)
+
+
+def _harness_config(
+    config: AgentConfig,
+    conversation: Conversation,
+    api_key: str,
+    app_data_dir: str,
+    dialect: Dialect,
+) -> dict[str, Any]:
+    rendered: dict[str, Any] = {
+        "models": [_model(config, api_key)],
+        "workspaces": [
+            {"filesystemWorkspace": {"directory": str(path)}} for path in config.workspaces
+        ],
+        "appDataDir": app_data_dir,
+        "harnessSideTools": _tools(config),
+        "retryConfig": _retry(config),
+        "sessionContinuationMode": conversation.mode,
+    }
+    if conversation.cascade_id:
+        rendered["cascadeId"] = conversation.cascade_id
+    enabled = _enabled_hooks(config)
+    if enabled:
+        rendered["enabledHooks"] = enabled
+    if config.tools:
+        rendered["tools"] = [_tool(tool) for tool in config.tools if isinstance(tool, Tool)]
+    if "on_questions" in wanted(config.hooks):
+        rendered["agentBehavior"] = "AGENT_BEHAVIOR_INTERACTIVE"
+    governance = _policy_config(config, dialect)
+    if governance is not None:
+        rendered["policyConfig"] = governance
+    if config.system_instructions is not None:
+        rendered["systemInstructions"] = {
+            "custom": {"part": [{"text": config.system_instructions}]}
+        }
+    return rendered
+
+
+def _enabled_hooks(config: AgentConfig) -> list[str]:
+    """Return the hooks whose answer only the harness can wait for; the others we call ourselves."""
+    hooks = wanted(config.hooks)
+    is_governed = config.contain_workspaces or config.policies or "on_pre_tool" in hooks
+    names = ["LIFECYCLE_HOOK_PRE_TOOL"] if is_governed else []
+    return names + [wire for hook, wire in _HOOKS.items() if hook in hooks]
+
+
+def _tool(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "parametersJsonSchema": json.dumps(tool.parameters),
+    }
+
+
+def _policy_config(config: AgentConfig, dialect: Dialect) -> dict[str, Any] | None:
+    """Return what the harness enforces itself, beside what we decide: defence in depth.
+
+    Its presence switches the harness's own containment on; without workspaces or rules a harness
+    refuses to start with it (DESIGN section 4).
+    """
+    is_contained = config.contain_workspaces and bool(tuple(config.workspaces))
+    rules = static_rules(config.policies, ())
+    if not is_contained and (rules is None or not dialect.has_containment_switch):
+        return None
+    rendered: dict[str, Any] = {
+        "rules": rules or [{"tool": "*", "decision": "POLICY_DECISION_ALLOW"}]
+    }
+    if not is_contained:
+        rendered["workspaceContainment"] = "WORKSPACE_CONTAINMENT_DISABLED"
+    return rendered
+
+
+def _model(config: AgentConfig, api_key: str) -> dict[str, Any]:
+    model = config.text_model()
+    endpoint: dict[str, Any] = {"apiKey": api_key}
+    if model.endpoint.base_url:
+        endpoint["baseUrl"] = model.endpoint.base_url
+    if model.endpoint.headers:
+        endpoint["httpHeaders"] = dict(model.endpoint.headers)
+    return {"name": model.name, "types": ["MODEL_TYPE_TEXT"], "geminiApiEndpoint": endpoint}
+
+
+def _tools(config: AgentConfig) -> dict[str, Any]:
+    # Every flag is sent, on or off: what an absent one means changed twice (WIRE section 0, row 7).
+    wanted = config.capabilities.tools
+    return {flag: {"enabled": tool in wanted} for tool, flag in _FLAGS.items()}
+
+
+def _retry(config: AgentConfig) -> dict[str, Any]:
+    retry = config.retry
+    return {
+        "apiRetry": {
+            "maxRetries": retry.max_retries,
+            "initialSleepDurationMs": round(retry.first_delay * 1000),
+            "exponentialMultiplier": retry.multiplier,
+        },
+        "modelOutputRetry": {"maxRetries": retry.max_output_retries},
+    }
+
+
+def _merge(base: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in extra.items():
+        own = merged.get(key)
+        if isinstance(own, dict) and isinstance(value, Mapping):
+            merged[key] = _merge(own, value)
+        else:
+            merged[key] = value
+    return merged
