@@ -1,0 +1,212 @@
+"""The close ladder: refuse turns, halt, close the socket, end of file, wait, force, reap, join.
+
+Any thread may climb it, once; others wait for the report. From inside a callback on the pump it
+begins and the pump climbs it when the callback has returned. Every rung has a budget out of one
+deadline, so the whole never takes longer than its timeout and the second a kill needs.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from .._clock import Clock, Deadline
+from .._core.actions import Failure, FailureKind
+from .._core.inputs import Shutdown
+from .._core.phases import Phase
+from .._transport.commands import Command, end_commands, find_commands
+from .._transport.process import HarnessProcess
+from .._wire import drift
+from ..responses import CloseReport
+from .board import Board
+from .mailbox import Call, Close, Mailbox, Stop
+from .pump import Pump
+from .respond import Responder
+
+_log: Final = logging.getLogger("antigravity_sync.runtime")
+
+#: How long the pump may take to end the turn and the peer to answer the close frame.
+_POLITE_GRACE: Final = 0.5
+#: What it gets to end in at the least, when the process has used up the budget.
+_JOIN_GRACE: Final = 0.25
+#: Seconds for a close that nobody waits for: a dropped agent, a close from inside a callback.
+UNATTENDED: Final = 10.0
+
+
+class Closing:
+    """Closes one engine, once."""
+
+    def __init__(
+        self,
+        mailbox: Mailbox,
+        board: Board,
+        pump: Pump,
+        responder: Responder,
+        process: HarnessProcess,
+        on_closed: Callable[[], None],
+        clock: Clock,
+    ) -> None:
+        self._mailbox = mailbox
+        self._board = board
+        self._pump = pump
+        self._responder = responder
+        self._process = process
+        self._on_closed = on_closed
+        self._clock = clock
+        #: Who closes it; `setdefault` settles who comes first without a lock, which an interrupt
+        #: might leave taken.
+        self._climber: dict[str, object] = {}
+        self._begun = threading.Event()
+        self._done = threading.Event()
+        self._report = CloseReport(clean=False, leftovers=("close still runs",))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether somebody closes it, or has."""
+        return bool(self._climber)
+
+    def run(self, timeout: float) -> CloseReport:
+        """Close, or wait for the close that runs already.
+
+        Blocks at most `timeout` seconds, and a second more where something must be killed. Called
+        from the pump's own thread it only begins the close. Ctrl-C kills what is left and goes up.
+        """
+        if threading.current_thread() is self._pump.thread:
+            self._mailbox.post(Close(timeout))
+            return self._report
+        deadline = Deadline.after(self._clock, timeout)
+        climber = object()
+        try:
+            if self._take(climber):
+                self._climb(deadline)
+            else:
+                self._done.wait(deadline.remaining())
+        except BaseException:  # unwinding: nobody else will climb the rest of the ladder
+            if self._take(climber) and not self._done.is_set():
+                self.cut_short()
+            raise
+        return self._report
+
+    def run_on_pump(self, timeout: float) -> None:
+        """Close from the pump's thread, because the one who asked does not wait."""
+        if self._take(object()):
+            self._climb(Deadline.after(self._clock, timeout))
+
+    def wait_begun(self, timeout: float) -> None:
+        """Wait until somebody closes it, at most `timeout` seconds."""
+        self._begun.wait(timeout)
+
+    def cut_short(self) -> None:
+        """Kill and release everything at once: a start or a close was interrupted.
+
+        Blocks about a second at most.
+        """
+        self._take(self)
+        self._board.declare_closed()
+        grace = Deadline.after(self._clock, _POLITE_GRACE)
+        commands = self._find_commands()
+        exit_code = self._process.put_down(grace)
+        self._mailbox.post(Stop())
+        self._pump.close_link(is_forced=True)
+        leftovers = self._join_pump(grace, on_pump=False)
+        leftovers += self._responder.close(grace)
+        self._finish(
+            CloseReport(
+                exit_code=exit_code,
+                clean=False,
+                forced=("kill",),
+                ended_commands=end_commands(commands),
+                leftovers=leftovers,
+            )
+        )
+
+    def hook_ran_out(self, name: str) -> None:
+        """Tear the session down because a hook holds it; the thread of a waiting caller."""
+        self._board.declare_lost(Failure(FailureKind.LOST, f"hook timeout: {name}"))
+        self._responder.tools.cancel_all()
+        self._pump.close_link(is_forced=True)
+        self._mailbox.post(Close(_POLITE_GRACE))
+
+    def declare_lost(self, exit_code: int | None) -> None:
+        """Tell all waiters of a death that the pump is too busy to tell of."""
+        if not self.has_begun:
+            self._board.declare_lost(Failure(FailureKind.LOST, exit_code=exit_code))
+            self._responder.tools.cancel_all()
+
+    def _take(self, climber: object) -> bool:
+        """Return whether `climber` is the one who closes it."""
+        first = self._climber.setdefault("climber", climber) is climber
+        self._begun.set()
+        return first
+
+    def _climb(self, deadline: Deadline) -> None:
+        started = self._clock.now()
+        on_pump = threading.current_thread() is self._pump.thread
+        # Twice: newer harnesses end commands themselves once the connection goes, and a turn that
+        # is being halted may still start one.
+        commands = self._find_commands()
+        self._close_session(deadline, on_pump=on_pump)
+        commands |= self._find_commands()
+        exit_code, forced = self._process.end(deadline)
+        ended = end_commands(commands)
+        leftovers = list(self._join_pump(deadline, on_pump=on_pump))
+        leftovers += self._responder.close(deadline.sooner(_POLITE_GRACE * 2))
+        leftovers += self._process.release(deadline.sooner(_POLITE_GRACE * 2))
+        if exit_code is None:
+            leftovers.append(f"process {self._process.pid}")
+        self._finish(
+            CloseReport(
+                exit_code=exit_code,
+                clean=exit_code == 0 and not forced and not leftovers,
+                forced=forced,
+                ended_commands=ended,
+                leftovers=tuple(leftovers),
+                duration=self._clock.now() - started,
+            )
+        )
+
+    def _finish(self, report: CloseReport) -> None:
+        drift.log_summary()
+        self._on_closed()
+        self._report = report
+        self._done.set()
+
+    def _find_commands(self) -> set[Command]:
+        # Once it has been reaped, its number may be that of any other process.
+        harness = self._process.pid if self._process.poll() is None else None
+        return set(find_commands(harness, self._board.snapshot.conversation_id))
+
+    def _close_session(self, deadline: Deadline, *, on_pump: bool) -> None:
+        """End the turn and the connection, by the pump where it can, past it where it cannot."""
+        grace = deadline.sooner(_POLITE_GRACE)
+        if on_pump:
+            self._pump.shut_down_here(grace)
+            return
+        self._responder.tools.cancel_all()
+        if self._responder.wants("on_session_end"):
+            self._mailbox.post(Call(self._responder.session_ends))
+            remaining = deadline.remaining() or 0.0
+            grace = deadline.sooner(max(_POLITE_GRACE, remaining / 2))
+        self._mailbox.post(Shutdown())
+        self._board.wait_until(lambda seen: seen.phase is Phase.CLOSED, grace)
+        grace = deadline.sooner(_POLITE_GRACE)
+        self._board.declare_closed()
+        self._pump.close_link(is_forced=False)
+        if not self._pump.wait_detached(grace):
+            self._pump.close_link(is_forced=True)
+        self._mailbox.post(Stop())
+
+    def _join_pump(self, deadline: Deadline, *, on_pump: bool) -> tuple[str, ...]:
+        if on_pump:
+            return ()
+        thread = self._pump.thread
+        if thread.is_alive():
+            thread.join(max(_JOIN_GRACE, deadline.sooner(_POLITE_GRACE * 2).remaining() or 0.0))
+        if thread.is_alive():
+            _log.warning("%s is still in a hook or policy at close", thread.name)
+            return (thread.name,)
+        self._pump.release_link()
+        self._pump.drop_unattached()
+        return ()

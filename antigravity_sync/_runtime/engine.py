@@ -1,0 +1,443 @@
+"""The engine: opens everything an agent needs, in order, and closes it again, in order.
+
+What it owns: the process, the mailbox, the pump, the private directory. Everything that must not be
+left behind is registered for unwinding the moment it exists, so that a start that fails or is
+interrupted at any point leaves nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import threading
+from typing import Final
+
+from .._clock import Clock, Deadline, MonotonicClock
+from .._core.inputs import (
+    Attached,
+    CancelTurn,
+    Detach,
+    HaltReason,
+    HarnessExited,
+    InputDropped,
+    StartTurn,
+)
+from .._core.phases import Phase
+from .._core.session import Session
+from .._messages import Halt, PromptPart
+from .._transport.process import HarnessProcess, start_thread
+from .._wire.dialect import Dialect
+from .._wire.encode import encode
+from .._wire.frames import Endpoint
+from .._wire.render import Conversation, Rendered, render_init
+from ..errors import (
+    AgentBusyError,
+    AgentClosedError,
+    ForkedProcessError,
+    LaunchError,
+    StartTimeoutError,
+    TurnTimeoutError,
+)
+from ..responses import CloseReport
+from . import lifecycle, roles
+from .board import Board
+from .closing import UNATTENDED, Closing
+from .failures import Circumstances, lost_error
+from .live_turn import LiveTurn
+from .mailbox import Attach, Close, Mailbox
+from .opening import Opened, RenderInit, open_conversation, reopen_conversation
+from .plan import Directories, Plan
+from .pump import Pump
+from .setup import make_responder, make_rules
+from .watch import Watch
+
+_labels: Final = itertools.count(1)
+
+#: A line on stderr that says an input was not understood and dropped (LIVE B).
+_DROP_MARK: Final = "Failed to send InputEvent"
+#: How long the reader gets to post what a harness sent before it died.
+LAST_FRAMES: Final = 0.25
+#: How long the pump may take to begin a close at exit before the main thread does it.
+PUMP_GRACE: Final = 0.25
+#: How long past its deadline a turn may take to be halted and drained.
+DRAIN_GRACE: Final = 2.0
+
+
+class Engine:
+    """One running harness with one conversation.
+
+    Thread: any, except where a method says otherwise.
+
+    Attributes:
+        label: Prefix of its threads' names.
+        board: What other threads may know, and the claim on the turn.
+        pid: The harness's process id.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        process: HarnessProcess,
+        endpoint: Endpoint,
+        opened: Opened,
+        directories: Directories,
+        clock: Clock,
+    ) -> None:
+        config = plan.config
+        dialect = opened.dialect
+        self._plan = plan
+        self._process = process
+        self._endpoint = endpoint
+        self._directories = directories
+        self._dialect = dialect
+        self._clock = clock
+        self._owner_pid = os.getpid()
+        self._turn_ids = itertools.count(1)
+        self._mailbox = Mailbox()
+        self._halt_text = encode(Halt(), dialect)
+        self.board = Board()
+        self.label = process.label
+        self.pid = process.pid
+        self.version = plan.binary.version or dialect.version
+        self._watch = Watch(clock, config.hook_timeout)
+        self._responder = make_responder(
+            plan, directories, dialect, self._mailbox, self.board, self._watch, self.label
+        )
+        self.pump = Pump(
+            Session(make_rules(config, dialect)),
+            self._mailbox,
+            self.board,
+            clock,
+            dialect,
+            self._responder,
+            self.label,
+        )
+        self._closing = Closing(
+            self._mailbox, self.board, self.pump, self._responder, process, self._closed, clock
+        )
+        self.pump.on_close(self._closing.run_on_pump)
+        self._conversation = Conversation(opened.init.cascade_id, "RESUME")
+
+    # ── opening ─────────────────────────────────────────────────────────────────────────────────
+
+    @classmethod
+    def open(cls, plan: Plan, deadline: Deadline, clock: Clock | None = None) -> Engine:
+        """Start a harness and open a new conversation on it.
+
+        Blocks until that is done or the deadline passes.
+
+        Raises:
+            LaunchError: Any of its kinds; nothing is left behind.
+        """
+        undo = contextlib.ExitStack()
+        try:
+            return cls._open(plan, deadline, clock or MonotonicClock(), undo)
+        except BaseException:  # unwinding: an interrupt may come between any two lines
+            undo.close()
+            raise
+
+    @classmethod
+    def _open(
+        cls, plan: Plan, deadline: Deadline, clock: Clock, undo: contextlib.ExitStack
+    ) -> Engine:
+        """Take the steps of a start; the undoing of each is arranged before it is taken."""
+        directories = Directories.choose(plan.config)
+        undo.callback(directories.remove_private)
+        directories.create()
+        process = HarnessProcess(f"agsync-{next(_labels)}")
+        undo.callback(_put_down, process, clock)
+        process.spawn(os.fspath(plan.binary.path), plan.environ)
+        endpoint = process.shake_hands(directories.storage, deadline)
+        opened = open_conversation(
+            process,
+            endpoint,
+            _renderer(plan, directories, Conversation()),
+            None if plan.binary.version is None else Dialect.of(plan.binary.version),
+            deadline,
+        )
+        undo.callback(opened.link.release)
+        undo.callback(opened.link.abort)
+        engine = cls(plan, process, endpoint, opened, directories, clock)
+        undo.callback(engine._closing.cut_short)
+        engine._begin(opened)
+        return engine
+
+    def _begin(self, opened: Opened) -> None:
+        """Start the pump and hand it the connection.
+
+        Raises:
+            InternalError: The pump failed.
+            LaunchError: There is no thread for it.
+        """
+        lifecycle.register(self)
+        self._mailbox.post(Attach(opened.link, Attached(opened.init)))
+        start_thread(self.pump.thread)
+        self._process.watch(self._on_stderr_line, self._on_exit)
+        grace = Deadline.after(self._clock, DRAIN_GRACE)
+        self.board.wait_until(lambda seen: seen.phase is not Phase.FRESH, grace)
+        if self.board.loss is not None and self.board.snapshot.phase is Phase.FRESH:
+            raise lost_error(self.board.loss, None, self.circumstances())
+
+    def _on_stderr_line(self, line: str) -> None:
+        if _DROP_MARK in line:
+            self._mailbox.post(InputDropped(line))
+
+    def _on_exit(self, code: int | None) -> None:
+        """Take in that the process is gone; on a drain's thread, whose work is done."""
+        reader = self.pump.reader
+        if reader is not None:
+            # What it said last is still on its way through the reader, and belongs to the turn.
+            reader.join(LAST_FRAMES)
+        self._mailbox.post(HarnessExited(code))
+        # The pump tells everybody, with all that came before. If user code holds it up, they must
+        # still hear of it within the second (rule 11).
+        patience = Deadline.after(self._clock, DRAIN_GRACE / 4)
+        if not self.board.wait_until(lambda _: self.board.is_over, patience):
+            self._closing.declare_lost(code)
+
+    # ── turns ───────────────────────────────────────────────────────────────────────────────────
+
+    def begin_turn(
+        self, parts: tuple[PromptPart, ...], deadline: Deadline, timeout: float | None
+    ) -> LiveTurn:
+        """Claim the turn, reconnect if need be, and send the prompt.
+
+        Blocks until the prompt has gone out, at most until the deadline.
+
+        Raises:
+            AgentBusyError: Somebody else's turn ran all the time.
+            AgentClosedError: The agent was closed.
+            ReentrantCallError: A callback of this very agent calls.
+            LaunchError: The connection could not be made again.
+            SessionLostError: The session is over.
+            TurnTimeoutError: The deadline passed before the prompt was sent.
+        """
+        roles.refuse_inside(self.label, "chat() or stream()")
+        started_at = self._clock.now()
+        turn = LiveTurn(
+            next(self._turn_ids),
+            deadline,
+            timeout,
+            watch=self._watch,
+            on_overdue=self._closing.hook_ran_out,
+        )
+        self._claim(turn, deadline)
+        try:
+            self._attach_again(deadline)
+            self._mailbox.post(StartTurn(turn.turn_id, parts, started_at, deadline.at))
+        except BaseException:
+            self.board.release(turn)
+            raise
+        try:
+            if turn.is_cancelled:
+                self._mailbox.post(CancelTurn(turn.turn_id))
+            if not turn.wait_sent(deadline.later(DRAIN_GRACE)):
+                raise self._stuck_error(timeout)
+        except BaseException:
+            self._mailbox.post(CancelTurn(turn.turn_id, HaltReason.ABANDONED))
+            raise
+        return turn
+
+    def _claim(self, turn: LiveTurn, deadline: Deadline) -> None:
+        while True:
+            holder = self.board.claim(turn, deadline)
+            if holder is None:
+                self._check_open()
+                return
+            if holder.owner != turn.owner:
+                raise AgentBusyError(
+                    "another thread's turn ran for the whole timeout; wait longer, use an agent "
+                    "per thread, or cancel() that turn"
+                )
+            if holder.is_pinned:
+                raise AgentBusyError(
+                    "this thread is inside `with turn:` of the same agent; leave the block first"
+                )
+            # Our own turn, which we are evidently not iterating any more: make room.
+            self.abandon(holder)
+            grace = Deadline.after(self._clock, DRAIN_GRACE + 1.0)
+            if holder.wait_over(min(grace, deadline, key=lambda d: d.at)) is None:
+                raise AgentBusyError("the agent's earlier turn does not end; close() the agent")
+
+    def _check_open(self) -> None:
+        if self.board.loss is not None:
+            raise lost_error(self.board.loss, None, self.circumstances())
+        if self._closing.has_begun or self.board.snapshot.phase is Phase.CLOSED:
+            raise AgentClosedError("the agent is closed; start() opens it again")
+
+    def _attach_again(self, deadline: Deadline) -> None:
+        """Connect to the same conversation again if the connection is down; the caller's thread."""
+        settled = self.board.wait_until(lambda seen: seen.phase is not Phase.BREAKING, deadline)
+        self._check_open()
+        if not settled:
+            raise StartTimeoutError(
+                "the old connection did not go down in time; try again",
+                stage="reconnect",
+                timeout=None,
+            )
+        if self.board.snapshot.phase is not Phase.DETACHED:
+            return
+        try:
+            opened = reopen_conversation(
+                self._process,
+                self._endpoint,
+                _renderer(self._plan, self._directories, self._conversation),
+                self._dialect,
+                deadline,
+            )
+        except LaunchError:
+            self._check_open()  # a close or the process's death is the better explanation
+            raise
+        self._attach(opened, deadline)
+
+    def reset(self, deadline: Deadline) -> None:
+        """Open a new conversation on the same process; the old one's memory is left behind.
+
+        Blocks until it is open, at most until the deadline.
+
+        Raises:
+            AgentBusyError: Somebody else's turn ran all the time.
+            LaunchError: The new conversation could not be opened.
+            UsageError: The agent is closed, or calls itself.
+        """
+        roles.refuse_inside(self.label, "reset()")
+        claim = LiveTurn(next(self._turn_ids), deadline, None)
+        self._claim(claim, deadline)
+        try:
+            self._mailbox.post(Detach())
+            self.board.wait_until(lambda seen: seen.phase is Phase.DETACHED, deadline)
+            self._check_open()
+            opened = open_conversation(
+                self._process,
+                self._endpoint,
+                _renderer(self._plan, self._directories, Conversation()),
+                self._dialect,
+                deadline,
+            )
+            self._conversation = Conversation(opened.init.cascade_id, "RESUME")
+            self._attach(opened, deadline, is_new=True)
+        finally:
+            self.board.release(claim)
+
+    def _attach(self, opened: Opened, deadline: Deadline, *, is_new: bool = False) -> None:
+        self._mailbox.post(Attach(opened.link, Attached(opened.init, is_new)))
+        self.board.wait_until(lambda seen: seen.phase is not Phase.DETACHED, deadline)
+        if not self.pump.thread.is_alive():
+            self.pump.drop_unattached()
+        self._check_open()
+
+    def _stuck_error(self, timeout: float | None) -> TurnTimeoutError:
+        self.pump.close_link(is_forced=True)
+        return TurnTimeoutError(
+            "the prompt could not be sent in time; a hook or the harness blocks: see the log",
+            timeout=timeout,
+            harness_version=self.version,
+        )
+
+    def wait_idle(self, deadline: Deadline) -> bool:
+        """Wait until nothing of the conversation runs; return whether that came in time.
+
+        Raises:
+            AgentClosedError: The agent is closed, or was while this waited.
+            ReentrantCallError: A callback of this very agent calls.
+            SessionLostError: The session is over, or ended while this waited.
+        """
+        roles.refuse_inside(self.label, "wait_idle()")
+        board = self.board
+        is_idle = board.wait_until(lambda seen: seen.is_idle and board.live is None, deadline)
+        self._check_open()
+        return is_idle
+
+    def cancel(self, turn: LiveTurn | None = None) -> bool:
+        """Ask for the end of a turn, `None` for the live one; return whether there is one.
+
+        Any thread and signal handlers: takes no lock that the interrupted code may hold.
+        """
+        live = turn or self.board.live
+        if live is None or live.end is not None:
+            return False
+        live.is_cancelled = True
+        self._mailbox.post(CancelTurn(live.turn_id))
+        link = self.pump.link
+        if self._watch.is_running and link is not None:
+            # The pump cannot send now; a halt must not wait for a hook.
+            link.try_send_halt(self._halt_text)
+        return True
+
+    def abandon(self, turn: LiveTurn) -> None:
+        """Say that nobody reads `turn` any more; safe in a finalizer."""
+        self._mailbox.post(CancelTurn(turn.turn_id, HaltReason.ABANDONED))
+
+    def give_up(self, turn: LiveTurn) -> None:
+        """End a turn that the pump cannot end: free whatever it is blocked on."""
+        self.pump.close_link(is_forced=True)
+        self.board.release(turn)
+
+    def circumstances(self, timeout: float | None = None) -> Circumstances:
+        """Return the facts that errors tell."""
+        return Circumstances(self.version, self._process.stderr.text(), timeout)
+
+    # ── the end ─────────────────────────────────────────────────────────────────────────────────
+
+    def close(self, timeout: float) -> CloseReport:
+        """Close everything; see `Closing`."""
+        return self._closing.run(timeout)
+
+    def begin_close(self, timeout: float = UNATTENDED) -> None:
+        """Start closing without waiting; the pump finishes it. Safe in a finalizer."""
+        if self.is_ours:
+            self._mailbox.post(Close(timeout))
+
+    def close_at_exit(self, timeout: float) -> None:
+        """Wait for the close that has been begun, or close if the pump is too busy to."""
+        if self.is_ours:
+            self._closing.wait_begun(PUMP_GRACE)
+            self._closing.run(timeout)
+
+    def _closed(self) -> None:
+        self._directories.remove_private()
+        # Last: whoever is not registered is not waited for at exit, with its work half done.
+        lifecycle.unregister(self)
+
+    def check_fork(self) -> None:
+        """Refuse a call in a forked child.
+
+        Raises:
+            ForkedProcessError: This is not the process that started it.
+        """
+        if not self.is_ours:
+            raise ForkedProcessError(
+                "this agent belongs to the parent process; make a new one after the fork"
+            )
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process started it, and not a parent before a fork."""
+        return os.getpid() == self._owner_pid
+
+    @property
+    def threads(self) -> tuple[threading.Thread, ...]:
+        """Our own threads, for tests and diagnosis."""
+        reader = self.pump.reader
+        mine = (*self._process.threads, self.pump.thread)
+        return mine if reader is None else (*mine, reader)
+
+
+def _renderer(plan: Plan, directories: Directories, conversation: Conversation) -> RenderInit:
+    def render(dialect: Dialect, is_probe: bool) -> Rendered:
+        return render_init(
+            plan.config,
+            conversation=conversation,
+            api_key=plan.key,
+            app_data_dir=directories.app_data,
+            dialect=dialect,
+            is_probe=is_probe,
+        )
+
+    return render
+
+
+def _put_down(process: HarnessProcess, clock: Clock) -> None:
+    """End a process whose start failed; nobody has talked to it, so there is nothing to save."""
+    process.put_down(Deadline.after(clock, DRAIN_GRACE))

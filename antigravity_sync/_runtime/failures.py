@@ -1,0 +1,212 @@
+"""From a failure, which is a value, to an exception, which is made fresh at each raise."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+
+from .._core.actions import Failure, FailureKind
+from .._version import SUPPORTED_HARNESS_VERSION
+from ..errors import (
+    AgentClosedError,
+    AntigravityError,
+    AuthenticationError,
+    BacklogOverflowError,
+    HookTimeoutError,
+    InternalError,
+    InvalidRequestError,
+    ModelError,
+    OverloadedError,
+    PromptDeniedError,
+    ProtocolError,
+    RateLimitError,
+    SessionLostError,
+    TurnCancelledError,
+    TurnError,
+    TurnTimeoutError,
+)
+from ..responses import ChatResponse
+
+#: What the harness quotes of the model's own answer.
+_QUOTED: Final = re.compile(r"Message: (?P<message>.*?), Status: (?P<status>[A-Z_]*)")
+_MAX_DETAIL: Final = 600
+_BAD_KEY: Final = re.compile(r"api key not valid|API_KEY_INVALID|invalid api key", re.IGNORECASE)
+#: Words of failures that a second try may well heal: no answer, or a cut one.
+_TRANSIENT: Final = re.compile(
+    r"model unreachable|error sending request|iterateResponseStream|connection re|EOF"
+)
+#: Words of failures of the model's output rather than of its service.
+_OUTPUT: Final = re.compile(r"model output error|iterateResponseStream|model unreachable")
+
+
+@attrs.frozen
+class Circumstances:
+    """Facts that go into an error and that only the engine has.
+
+    Attributes:
+        harness_version: `None` if it could not be told.
+        stderr_tail: Last lines of the harness's stderr.
+        timeout: The turn's budget in seconds.
+    """
+
+    harness_version: str | None = None
+    stderr_tail: str = ""
+    timeout: float | None = None
+
+
+def make_error(
+    failure: Failure, response: ChatResponse | None, about: Circumstances
+) -> AntigravityError:
+    """Return a fresh exception for `failure`, to be raised at once.
+
+    Args:
+        failure: What happened.
+        response: What the turn had produced.
+        about: Facts for the message.
+    """
+    match failure.kind:
+        case FailureKind.MODEL | FailureKind.TURN:
+            return _turn_error(failure, response)
+        case FailureKind.DENIED:
+            return PromptDeniedError(
+                f"the prompt was denied: {failure.message}; change it or the pre-turn hook",
+                partial=response,
+            )
+        case FailureKind.CANCELLED_BY_HARNESS:
+            return TurnCancelledError(
+                "the harness cancelled the turn on its own; try the prompt again",
+                partial=response,
+            )
+        case FailureKind.TIMEOUT:
+            return _timeout_error(failure, response, about)
+        case FailureKind.INPUT_DROPPED:
+            return ProtocolError(
+                "the harness dropped a message of ours instead of answering it "
+                f"({failure.message[:_MAX_DETAIL]}); this SDK and harness "
+                f"{about.harness_version} do not fit: install {SUPPORTED_HARNESS_VERSION}",
+                detail=failure.message,
+                partial=response,
+            )
+        case FailureKind.CLOSED:
+            return AgentClosedError("the agent was closed during the turn; start() opens it again")
+        case FailureKind.DETACHED:
+            error = SessionLostError(
+                "the harness closed the connection in the middle of the turn; "
+                "the next call reconnects to the same conversation",
+                close_code=failure.close_code,
+                stderr_tail=about.stderr_tail,
+                partial=response,
+            )
+            error.session_usable = True
+            return error
+        case FailureKind.LOST:
+            return lost_error(failure, response, about)
+
+
+def _turn_error(failure: Failure, response: ChatResponse | None) -> TurnError:
+    code, text = failure.http_code, failure.message
+    quoted = _QUOTED.search(text)
+    said = quoted["message"] if quoted else text.partition("\n")[0]
+    said = said[:_MAX_DETAIL].strip() or "no reason given"
+    status = f" {quoted['status']}" if quoted and quoted["status"] else ""
+    if code is not None and code >= 100:
+        return _http_error(code, f"HTTP {code}{status}: {said}", text, response)
+    if code is None and not _OUTPUT.search(text):
+        return TurnError(f"the turn failed: {said}; see the harness's log", partial=response)
+    retryable = bool(_TRANSIENT.search(text))
+    advice = "try again" if retryable else "change the prompt or the model's settings"
+    return ModelError(
+        f"the model gave no usable answer: {said}; {advice}", retryable=retryable, partial=response
+    )
+
+
+def _http_error(code: int, said: str, text: str, response: ChatResponse | None) -> ModelError:
+    if code in (401, 403) or _BAD_KEY.search(text):
+        return AuthenticationError(
+            f"the model refused the key ({said}); check api_key or GEMINI_API_KEY",
+            http_code=code,
+            partial=response,
+        )
+    if code == 429:
+        return RateLimitError(
+            f"the model's quota or rate limit is used up ({said}); wait and try again",
+            http_code=code,
+            retryable=True,
+            partial=response,
+        )
+    if code in (503, 529):
+        return OverloadedError(
+            f"the model service is overloaded ({said}); wait and try again",
+            http_code=code,
+            retryable=True,
+            partial=response,
+        )
+    if code >= 500 or code == 408:
+        return ModelError(
+            f"the model service failed ({said}); try again later",
+            http_code=code,
+            retryable=True,
+            partial=response,
+        )
+    return InvalidRequestError(
+        f"the model refused the request ({said}); check the model name and the prompt",
+        http_code=code,
+        partial=response,
+    )
+
+
+def _timeout_error(
+    failure: Failure, response: ChatResponse | None, about: Circumstances
+) -> TurnTimeoutError:
+    budget = "its timeout" if about.timeout is None else f"{about.timeout:g} s"
+    open_work = f"; still open: {', '.join(failure.waiting_for)}" if failure.waiting_for else ""
+    unknown = ""
+    if failure.unknown_states:
+        unknown = (
+            f"; the harness ({about.harness_version or 'unknown version'}) sent what this "
+            f"SDK does not know: {', '.join(failure.unknown_states)}"
+            f" (it is made for {SUPPORTED_HARNESS_VERSION})"
+        )
+    return TurnTimeoutError(
+        f"the turn did not end within {budget}{open_work}{unknown}; "
+        "raise timeout= or turn_timeout, or look at error.partial",
+        timeout=about.timeout,
+        waiting_for=failure.waiting_for,
+        unknown_states=failure.unknown_states,
+        harness_version=about.harness_version,
+        partial=response,
+    )
+
+
+def lost_error(
+    failure: Failure, response: ChatResponse | None, about: Circumstances
+) -> AntigravityError:
+    """Return a fresh exception for a session that is over for good."""
+    if failure.message.startswith("internal error"):
+        return InternalError(f"{failure.message}; please report this with the log")
+    if failure.message.startswith("hook timeout"):
+        name = failure.message.partition(": ")[2]
+        return HookTimeoutError(
+            f"{name} held the agent longer than hook_timeout, so the session was torn down; make "
+            "it faster, raise hook_timeout, or ask people in on_questions or a confirm handler",
+            stderr_tail=about.stderr_tail,
+            partial=response,
+        )
+    if failure.message == "backlog":
+        return BacklogOverflowError(
+            "more unread output piled up than the session may hold; iterate the turn as it runs",
+            stderr_tail=about.stderr_tail,
+            partial=response,
+        )
+    how = "ended" if failure.exit_code is None else f"exited with code {failure.exit_code}"
+    tail = about.stderr_tail.splitlines()
+    last = f" (its last words: {tail[-1][:_MAX_DETAIL]})" if tail else ""
+    return SessionLostError(
+        f"the harness process {how}{last}; close() the agent and start() it again",
+        exit_code=failure.exit_code,
+        close_code=failure.close_code,
+        stderr_tail=about.stderr_tail,
+        partial=response,
+    )

@@ -1,0 +1,165 @@
+"""Whether a tool call may run: containment, then policies, then `on_pre_tool`; on the pump."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from .._arguments import doubled, respelled
+from .._core.answers import asked_action
+from .._core.asks import Ask, AskKind
+from .._core.replies import Reply, Rewritten
+from ..containment import Containment
+from ..hooks import Hooks, Run, ToolInvocation, decide_tool, wanted
+from ..policy import Effect, PolicyDecision, PolicySet
+from ..responses import Allowed, Denied, JsonObject
+
+_log: Final = logging.getLogger("antigravity_sync.runtime")
+
+_REMEMBERED: Final = 1024
+#: Of two decisions about one call the higher counts.
+_STRICTNESS: Final = {None: 0, Effect.ALLOW: 0, Effect.CONFIRM: 1, Effect.DENY: 2}
+
+#: Asks a person about a call and comes back with the answer, on the pump.
+AskPerson = Callable[
+    [Callable[[ToolInvocation], bool], ToolInvocation, Callable[[Reply], None]], None
+]
+
+
+@attrs.define(eq=False)
+class Gate:
+    """Decides about calls, each once, whichever way the version asks about them.
+
+    Attributes:
+        policies: The rules, bound to the agent's workspaces.
+        hooks: The user's hooks.
+        containment: The fence, `None` where the user wants none.
+        ask_person: Puts a question to the thread that may wait for a person.
+        run: Calls a hook.
+        can_rewrite: Whether arguments can be rewritten before the harness runs a call (not on
+            0.1.5).
+    """
+
+    policies: PolicySet
+    hooks: tuple[Hooks, ...]
+    containment: Containment | None
+    ask_person: AskPerson
+    run: Run
+    can_rewrite: bool = True
+    _passed: OrderedDict[str, JsonObject] = attrs.field(factory=OrderedDict)
+    _passed_names: Counter[str] = attrs.field(factory=Counter)
+
+    def decide(self, ask: Ask, then: Callable[[Reply], None]) -> None:
+        """Find out whether a call may run and hand the reply to `then`, now or later, on the pump.
+
+        Only a rule that asks a person makes it later.
+        """
+        call = invocation(ask)
+        twice = doubled(ask.name, ask.raw_args, ask.server_name)
+        if twice is not None:
+            then(Denied(f"{call.name} was given {twice} more than once; give it once"))
+            return
+        problem = None if self.containment is None else self.containment.check(call)
+        if problem is not None:
+            then(Denied(problem))
+            return
+        decision = self._evaluate(ask, call)
+        if decision.effect is Effect.DENY:
+            then(Denied(decision.reason))
+        elif decision.effect is Effect.CONFIRM and decision.policy and decision.policy.handler:
+            self.ask_person(
+                decision.policy.handler,
+                call,
+                lambda reply: then(
+                    self._ask_hooks(ask, call, decision) if reply == Allowed() else reply
+                ),
+            )
+        else:
+            then(self._ask_hooks(ask, call, decision))
+
+    def _evaluate(self, ask: Ask, call: ToolInvocation) -> PolicyDecision:
+        """Return what the rules say; where a step does not tell two tools apart, the stricter.
+
+        A step says `edit_file` of a call of `create_file` too, and 0.1.5 shows nothing else.
+        """
+        decision = self.policies.evaluate(call)
+        if ask.kind is not AskKind.CONFIRMATION or call.name != "edit_file":
+            return decision
+        other = self.policies.evaluate(attrs.evolve(call, name="create_file"))
+        return max(decision, other, key=lambda each: _STRICTNESS[each.effect])
+
+    def has_passed(self, ask: Ask) -> bool:
+        """Return whether a tool call was let through when the hook asked about it before."""
+        if ask.call_id in self._passed:
+            return True
+        if self._passed_names[ask.name] > 0:
+            # 0.1.6–0.1.9 give the hook no call id; there each call of a name is asked about first.
+            self._passed_names[ask.name] -= 1
+            return True
+        return False
+
+    def arguments_of(self, call_id: str) -> JsonObject:
+        """Return the arguments a call was let through with, empty if that is not known."""
+        return self._passed.get(call_id, {})
+
+    def _ask_hooks(self, ask: Ask, call: ToolInvocation, decision: PolicyDecision) -> Reply:
+        has_hook = "on_pre_tool" in wanted(self.hooks)
+        if not has_hook:
+            if decision.effect is Effect.CONFIRM and not (
+                decision.policy and decision.policy.handler
+            ):
+                return Denied(f"{call.name} needs a confirmation and nobody can give one")
+            if decision.effect is None and _is_strange(ask):
+                _log.warning("denied %s: no rule knows this tool of the harness", call.name)
+                return Denied(f"{call.name} is unknown and no policy allows it")
+            return self._pass(ask, call)
+        said = decide_tool(self.hooks, call, self.run)
+        if not said.is_allowed:
+            return Denied(said.reason)
+        if said.args is None:
+            return self._pass(ask, call)
+        return self._rewrite(ask, call, said.args)
+
+    def _rewrite(self, ask: Ask, call: ToolInvocation, args: JsonObject) -> Reply:
+        changed = attrs.evolve(call, args=args)
+        problem = None if self.containment is None else self.containment.check(changed)
+        if problem is not None:
+            return Denied(problem)
+        if ask.kind is not AskKind.TOOL and not self.can_rewrite:
+            _log.warning("%s was denied: this harness cannot rewrite its arguments", call.name)
+            return Denied(f"the arguments of {call.name} cannot be changed on this harness")
+        self._pass(ask, changed)
+        return Rewritten(respelled(ask.name, ask.raw_args, args, ask.server_name))
+
+    def _pass(self, ask: Ask, call: ToolInvocation) -> Allowed:
+        if ask.kind is AskKind.HOOK:
+            if ask.call_id:
+                self._passed[ask.call_id] = call.args
+                if len(self._passed) > _REMEMBERED:
+                    self._passed.popitem(last=False)
+            else:
+                self._passed_names[ask.name] += 1
+        return Allowed()
+
+
+def invocation(ask: Ask) -> ToolInvocation:
+    """Return the call that an ask is about, as policies and hooks see it."""
+    action = asked_action(ask)
+    return ToolInvocation(
+        action.name,
+        action.args,
+        ask.raw_args,
+        ask.server_name,
+        ask.call_id,
+        ask.trajectory_id,
+        ask.is_main,
+    )
+
+
+def _is_strange(ask: Ask) -> bool:
+    """Return whether a waiting step acts in a way that nobody knows (R77)."""
+    return ask.kind is AskKind.CONFIRMATION and ask.is_unknown

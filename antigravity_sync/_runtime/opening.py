@@ -1,0 +1,220 @@
+"""Open a conversation on a running harness: connect, send the first message, read its answer.
+
+The same road for a start and for a connection that has to be made again. It runs on the caller's
+thread and before any reader exists, so it may use plain timeouts.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+import attrs
+
+from .._clock import Deadline
+from .._messages import InitFrame
+from .._transport.link import Closed, Link, LinkDownError
+from .._transport.process import HarnessProcess
+from .._wire.codec import decode_init
+from .._wire.dialect import ALL_VERSIONS, NEWEST, Dialect, narrow, rejected_field_in
+from .._wire.frames import Endpoint
+from .._wire.render import Rendered
+from ..errors import (
+    AntigravityError,
+    ConversationBusyError,
+    ConversationExistsError,
+    ConversationNotFoundError,
+    HandshakeError,
+    InitError,
+    LaunchError,
+    StartTimeoutError,
+)
+
+_log: Final = logging.getLogger("antigravity_sync.runtime")
+
+#: How long the reason of a refusal may take to show up on stderr after the connection dropped.
+_REASON_GRACE: Final = 0.5
+#: How long the news of an exit may take to come after the connection went.
+_EXIT_GRACE: Final = 0.1
+#: Beginnings of the stderr lines that give the reason (LIVE A10, B).
+_REASONS: Final = (
+    "Failed to parse initial message",
+    "Failed to read init event",
+    "Failed to create agent",
+    "Failed to initialize",
+    "Cascade ID",
+)
+#: A harness lets go of a conversation a moment after its connection went down; until then it calls
+#: it in use. How long the first pause before another try is, and for how many doublings.
+_REOPEN_PAUSE: Final = 0.01
+_REOPEN_TRIES: Final = 9
+
+RenderInit = Callable[[Dialect, bool], Rendered]
+
+
+@attrs.frozen
+class Opened:
+    """An open conversation.
+
+    Attributes:
+        link: Its connection; nothing has been read from it since the answer.
+        init: The answer to the first message.
+        dialect: What the harness understands, now known for sure.
+    """
+
+    link: Link
+    init: InitFrame
+    dialect: Dialect
+
+
+def open_conversation(
+    process: HarnessProcess,
+    endpoint: Endpoint,
+    render: RenderInit,
+    dialect: Dialect | None,
+    deadline: Deadline,
+) -> Opened:
+    """Open a conversation, finding out the harness's version on the way if it is unknown.
+
+    A refused first message costs no more than its connection, so an unknown version is found by
+    trying: the newest spelling first, then whatever the named field leaves possible.
+
+    Args:
+        process: The harness.
+        endpoint: Where it listens.
+        render: Makes the first message for a dialect; the flag says that the dialect is a guess.
+        dialect: What it understands, `None` if that is not known.
+        deadline: When it must be done.
+
+    Blocks until the harness answers, refuses, exits, or the deadline passes.
+
+    Raises:
+        HandshakeError: It refuses the connection.
+        HarnessExitedError: It ended.
+        InitError: It refuses the configuration.
+        StartTimeoutError: The deadline passed.
+    """
+    candidates = ALL_VERSIONS
+    guess = dialect or NEWEST
+    while True:
+        rendered = render(guess, dialect is None)
+        outcome = _try_init(process, endpoint, rendered, deadline)
+        if isinstance(outcome, Opened):
+            if rendered.dropped:
+                _log.debug("harness %s does not know: %s", guess.version, rendered.dropped)
+            return attrs.evolve(outcome, dialect=guess)
+        field = rejected_field_in(outcome)
+        remaining = candidates if field is None else narrow(candidates, field)
+        if dialect is not None or field is None or not remaining or remaining == candidates:
+            raise _refusal(outcome, process)
+        candidates = remaining
+        guess = Dialect.of(candidates[-1])
+
+
+def reopen_conversation(
+    process: HarnessProcess,
+    endpoint: Endpoint,
+    render: RenderInit,
+    dialect: Dialect,
+    deadline: Deadline,
+) -> Opened:
+    """Open the conversation again after its connection went down, as `open_conversation` does."""
+    pause = _REOPEN_PAUSE
+    for _ in range(_REOPEN_TRIES):
+        try:
+            return open_conversation(process, endpoint, render, dialect, deadline)
+        except ConversationBusyError:
+            threading.Event().wait(deadline.sooner(pause).remaining())
+            pause *= 2
+    return open_conversation(process, endpoint, render, dialect, deadline)
+
+
+def _try_init(
+    process: HarnessProcess, endpoint: Endpoint, rendered: Rendered, deadline: Deadline
+) -> Opened | str:
+    """Try one first message; return what it opened, or the reason it was refused."""
+    mark = process.stderr.mark()
+    link: Link | None = None
+    try:
+        link = _connect(process, endpoint, deadline)
+        try:
+            link.send(rendered.text)
+            received = link.receive_first(deadline)
+        except LinkDownError:
+            received = Closed()
+        if received is None:
+            raise StartTimeoutError(
+                "the harness did not open the conversation in time; raise start_timeout"
+                f"{process.diagnosis()}",
+                stage="init",
+                timeout=None,
+                stderr_tail=process.stderr.text(),
+            )
+        if isinstance(received, Closed):
+            link.abort()
+            link.release()
+            return _reason(process, mark, deadline)
+        init = decode_init(received)
+        if init is None:
+            raise HandshakeError(
+                "the harness answered the first message with something else: "
+                f"{received[:200]!r}; check its version",
+                stderr_tail=process.stderr.text(),
+            )
+        return Opened(link, init, NEWEST)
+    except BaseException:
+        if link is not None:
+            link.abort()
+            link.release()
+        raise
+
+
+def _connect(process: HarnessProcess, endpoint: Endpoint, deadline: Deadline) -> Link:
+    """Connect, or say what keeps the harness from listening."""
+    try:
+        return Link.connect(endpoint, deadline)
+    except LaunchError as error:
+        if process.is_ending(deadline.sooner(_EXIT_GRACE)):
+            raise process.exited_error("instead of listening", deadline) from error
+        error.stderr_tail = process.stderr.text()
+        raise
+
+
+def _reason(process: HarnessProcess, mark: int, deadline: Deadline) -> str:
+    """Return why the connection was dropped; the harness says so on stderr alone (LIVE A10)."""
+    if process.poll() is not None:
+        raise process.exited_error("instead of opening the conversation", deadline)
+    line = process.stderr.find_after(
+        mark,
+        lambda text: text.startswith(_REASONS),
+        deadline.sooner(_REASON_GRACE).remaining(),
+    )
+    if line is None and process.is_ending(deadline.sooner(_EXIT_GRACE)):
+        raise process.exited_error("instead of opening the conversation", deadline)
+    return line or ""
+
+
+def _refusal(reason: str, process: HarnessProcess) -> AntigravityError:
+    tail = process.stderr.text()
+    if "not found" in reason and "cannot resume" in reason:
+        return ConversationNotFoundError(
+            f"the conversation does not exist here ({reason}); check save_dir and conversation_id",
+            stderr_tail=tail,
+        )
+    if "already exists" in reason:
+        return ConversationExistsError(
+            f"the conversation exists already ({reason}); resume it or choose another id",
+            stderr_tail=tail,
+        )
+    if "already in use" in reason:
+        return ConversationBusyError(
+            f"the conversation is open elsewhere ({reason}); close it there first",
+            stderr_tail=tail,
+        )
+    said = reason or f"it gave no reason{process.diagnosis()}"
+    return InitError(
+        f"the harness refused the configuration: {said}; correct the option it names",
+        stderr_tail=tail,
+    )

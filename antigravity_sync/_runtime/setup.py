@@ -1,0 +1,95 @@
+"""The user's side of an engine, put together from the configuration."""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import Final
+
+from .._clock import Clock, MonotonicClock
+from .._core.rules import SessionRules
+from .._wire.dialect import Dialect
+from ..capabilities import BuiltinTool
+from ..config import AgentConfig
+from ..containment import Containment
+from ..hooks import Run, wanted
+from ..policy import PolicySet, unknown_names
+from ..tools import Tool
+from .board import Board
+from .gate import AskPerson, Gate
+from .mailbox import Mailbox
+from .plan import Directories, Plan
+from .respond import Responder
+from .toolroom import Callbacks
+from .watch import Watch
+
+_log: Final = logging.getLogger("antigravity_sync.runtime")
+
+
+def make_responder(
+    plan: Plan,
+    directories: Directories,
+    dialect: Dialect,
+    mailbox: Mailbox,
+    board: Board,
+    watch: Watch,
+    label: str,
+) -> Responder:
+    """Return what answers the harness for this agent."""
+    config = plan.config
+    clock: Clock = MonotonicClock()
+    tools = {tool.name: tool for tool in config.tools if isinstance(tool, Tool)}
+    workspaces = tuple(str(path) for path in config.workspaces)
+    base = os.getcwd()
+    # Up to 0.1.6 a command without a directory starts where the harness was started.
+    command_directory = workspaces[0] if workspaces and not _starts_at_base(dialect) else base
+    _warn(plan, dialect, tools)
+
+    def make_gate(ask_person: AskPerson, run: Run) -> Gate:
+        return Gate(
+            PolicySet(config.policies).bind(workspaces, command_directory),
+            tuple(config.hooks),
+            Containment(
+                writable=(*workspaces, directories.app_data),
+                forbidden=(directories.storage,),
+                base=base,
+                command_directory=command_directory,
+            )
+            if config.contain_workspaces
+            else None,
+            ask_person,
+            run,
+            can_rewrite=dialect.has_pre_tool_hook,
+        )
+
+    callbacks = Callbacks(tools, tuple(config.hooks), config.callback_wrapper, config.tool_workers)
+    return Responder(callbacks, mailbox, board, watch, clock, label, make_gate)
+
+
+def make_rules(config: AgentConfig, dialect: Dialect) -> SessionRules:
+    """Return what the session must know about this harness and the configuration."""
+    return SessionRules(
+        harness_version=dialect.version,
+        coordinates_subagents=dialect.waits_for_subagents,
+        idles_while_tasks_run=dialect.idles_while_tasks_run,
+        announces_tasks=dialect.announces_tasks,
+        task_wait=float("inf") if config.task_wait is None else config.task_wait,
+        max_history=config.max_history,
+    )
+
+
+def _starts_at_base(dialect: Dialect) -> bool:
+    return not dialect.has_continuation_mode
+
+
+def _warn(plan: Plan, dialect: Dialect, tools: dict[str, Tool]) -> None:
+    """Tell of rules and hooks that will never do anything."""
+    config = plan.config
+    known = (*(tool.value for tool in BuiltinTool), *tools)
+    for name, near in unknown_names(config.policies, known).items():
+        if name.startswith("mcp_"):
+            continue
+        hint = f"; did you mean {near!r}?" if near else ""
+        _log.warning("a policy names %r, which is no tool of this agent%s", name, hint)
+    if "on_stop" in wanted(config.hooks) and not dialect.has_stop_hook:
+        _log.warning("harness %s does not call on_stop; it is ignored", dialect.version)
