@@ -1,0 +1,52 @@
+"""Every example runs offline on the real harness, and says what it is there to say."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from antigravity_sync import SUPPORTED_HARNESS_VERSION
+from tests.contract.source import ROOT
+from tests.versions import harness_path
+
+pytestmark = pytest.mark.real
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+#: The line of each that shows what it is about.
+ESSENTIAL = {
+    "approve_commands": "No terminal to ask at, so this is denied: echo hello",
+    "ask_the_user": "No terminal to ask at, so this stays unanswered.",
+    "custom_tools": "-> ordered on thread MainThread",
+    "policies": "[view_file was refused: secrets stay secret]",
+    "quickstart": "Those are the files I was allowed to see.",
+    "sqlite_tools": "in_stock: 7",
+}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example_when_run_without_key_and_terminal_then_shows_its_point(
+    example: Path, tmp_path: Path
+) -> None:
+    """Whoever adds an example says here what is essential of it."""
+    done = subprocess.run(
+        [sys.executable, str(example)],
+        cwd=tmp_path,
+        env={
+            **os.environ,  # in which no test has a key
+            "ANTIGRAVITY_HARNESS_PATH": str(harness_path(SUPPORTED_HARNESS_VERSION)),
+            "HOME": str(tmp_path),
+            "PYTHONPATH": str(ROOT),
+        },
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "No GEMINI_API_KEY: a scripted model answers" in done.stdout
+    assert ESSENTIAL[example.stem] in done.stdout

@@ -1,0 +1,184 @@
+"""How a user's program looks to a type checker; nobody runs it, `test_typing.py` checks it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from typing_extensions import assert_never, assert_type
+
+import antigravity_sync
+from antigravity_sync import (
+    Action,
+    Agent,
+    AgentConfig,
+    BuiltinTool,
+    CancelHandle,
+    Capabilities,
+    ChatResponse,
+    CloseReport,
+    Gemini,
+    Model,
+    Retry,
+    Step,
+    ToolCall,
+    ToolInvocation,
+    Turn,
+    Usage,
+    install_harness,
+    policy,
+    run,
+)
+from antigravity_sync.errors import (
+    AntigravityError,
+    ConfigError,
+    HarnessNotFoundError,
+    ModelError,
+    TurnTimeoutError,
+)
+from antigravity_sync.events import (
+    Allowed,
+    Compacted,
+    Denied,
+    ErrorRaised,
+    Event,
+    Finished,
+    QuestionAsked,
+    Severity,
+    TextDelta,
+    ThinkingDelta,
+    ToolAction,
+    ToolCallDispatched,
+    ToolCallFinished,
+    UnknownEvent,
+    UsageUpdated,
+)
+from antigravity_sync.testing import ScriptedModel, call, thought
+from antigravity_sync.wire import drift_report
+
+
+def configures() -> AgentConfig:
+    config = AgentConfig(
+        harness_path=Path("/opt/localharness"),
+        env={"HTTP_PROXY": None, "LANG": "C"},
+        model=Model("m", Gemini(api_key="k", headers={"X-Team": "a"})),
+        workspaces=[Path(), "/tmp"],
+        capabilities=Capabilities.read_only().enable("run_command", BuiltinTool.EDIT_FILE),
+        policies=policy.deny("run_command", "no", when=lambda call: "rm" in str(call.args)),
+        turn_timeout=None,
+        retry=Retry(max_retries=1),
+        raw_config={"x": [1]},
+    )
+    assert_type(config.evolve(model="other"), AgentConfig)
+    assert_type(config.text_model(), Model)
+    assert_type(config.turn_timeout, float | None)
+    return config
+
+
+def asks(agent: Agent) -> None:
+    assert_type(agent.start(timeout=None), Agent)
+    response = agent.chat("Hello", timeout=5)
+    assert_type(response, ChatResponse)
+    assert_type(response.text, str)
+    assert_type(response.messages, tuple[str, ...])
+    assert_type(response.usage, Usage)
+    assert_type(response.usage - agent.usage, Usage)
+    assert_type(response.usage.total_tokens, int | None)
+    assert_type(response.tool_calls, tuple[ToolCall, ...])
+    assert_type(response.pending_tasks, tuple[Action, ...])
+    assert_type(response.cancelled, bool)
+    assert_type(agent.history, tuple[Step, ...])
+    assert_type(agent.trajectory_usage, Mapping[str, Usage])
+    assert_type(agent.pid, int | None)
+    assert_type(agent.cancel(), bool)
+    assert_type(agent.cancel_handle(), CancelHandle)
+    assert_type(agent.wait_idle(timeout=1.5), bool)
+    assert_type(agent.close(timeout=1.5), CloseReport)
+    assert_type(run("Hello", model="m"), ChatResponse)
+    with agent as entered:
+        assert_type(entered, Agent)
+
+
+def streams(agent: Agent) -> None:
+    with agent.stream("Hello") as turn:
+        assert_type(turn, Turn)
+        assert_type(turn.text_deltas(), Iterator[str])
+        assert_type(turn.done, bool)
+        assert_type(turn.cancel(), bool)
+    for event in turn:
+        assert_type(event, Event)
+        shows(event)
+    assert_type(turn.response(timeout=1.0), ChatResponse)
+
+
+def shows(event: Event) -> str:
+    """Return from every branch: a match over events can be complete."""
+    match event:
+        case TextDelta(text=text) | ThinkingDelta(text=text):
+            return assert_type(text, str)
+        case ToolAction(action=action, decision=Denied(reason=reason)):
+            assert_type(action, Action)
+            return assert_type(reason, str)
+        case ToolAction(decision=Allowed()):
+            return assert_type(event.action.name, str)
+        case ToolAction():
+            return ""
+        case ToolCallDispatched(args=args):
+            assert_type(args, Mapping[str, object])
+            return event.call_id
+        case ToolCallFinished(error=error):
+            return error
+        case QuestionAsked() | Compacted() | UsageUpdated():
+            return str(event.to_dict())
+        case ErrorRaised(severity=severity, http_code=http_code):
+            assert_type(severity, Severity)
+            assert_type(http_code, int | None)
+            return event.message
+        case UnknownEvent(kind=kind):
+            return kind
+        case Finished(response=response):
+            return assert_type(response, ChatResponse).text
+        case _:
+            assert_never(event)
+
+
+def governs(call: ToolInvocation) -> bool:
+    assert_type(call.args, Mapping[str, object])
+    rules = [policy.allow_all(), policy.confirm("edit_file", governs)]
+    decision = policy.evaluate(rules, call)
+    assert_type(decision, policy.PolicyDecision)
+    assert_type(decision.effect, policy.Effect | None)
+    assert_type(policy.explain(rules, call), str)
+    return decision.effect is policy.Effect.ALLOW
+
+
+def fails(agent: Agent) -> None:
+    try:
+        agent.chat("Hello")
+    except ModelError as error:
+        assert_type(error.http_code, int | None)
+        assert_type(error.retryable, bool)
+    except TurnTimeoutError as error:
+        assert_type(error.waiting_for, tuple[str, ...])
+    except HarnessNotFoundError as error:
+        assert_type(error.searched, tuple[str, ...])
+    except AntigravityError as error:
+        assert_type(error.session_usable, bool)
+    value_error: ValueError = ConfigError("x")
+    timeout_error: TimeoutError = TurnTimeoutError("x")
+    del value_error, timeout_error
+
+
+def tests() -> None:
+    with ScriptedModel([thought("hm"), call("view_file", AbsolutePath="/a")], "Hi") as model:
+        assert_type(model, ScriptedModel)
+        with Agent(**model.agent_options()) as agent:
+            asks(agent)
+
+
+def installs() -> None:
+    assert_type(install_harness("0.1.10", progress=print), Path)
+    assert_type(drift_report(), dict[str, int])
+    version: str = antigravity_sync.SUPPORTED_HARNESS_VERSION
+    install_harness(version)
+    assert_type(antigravity_sync.VERIFIED_HARNESS_VERSIONS, tuple[str, ...])
