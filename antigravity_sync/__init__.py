@@ -10,31 +10,60 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import policy
 from ._version import SUPPORTED_HARNESS_VERSION, VERIFIED_HARNESS_VERSIONS, __version__
-from .agent import Agent, CancelHandle, run
-from .capabilities import BuiltinTool, Capabilities
-from .config import DEFAULT_TURN_TIMEOUT, AgentConfig
-from .hooks import Decision, Hooks, StopDecision, StopInfo, ToolInvocation, ToolOutcome
-from .models import DEFAULT_MODEL, Gemini, Model, Retry
-from .questions import Answer, CancelQuestions, Question
-from .responses import Action, ChatResponse, CloseReport, Step, ToolCall, Usage
-from .tools import Tool, ToolContext, tool
 
 if _TYPE_CHECKING:
+    from . import policy
     from ._transport.install import install_harness
+    from .agent import Agent, CancelHandle, run
+    from .capabilities import BuiltinTool, Capabilities
+    from .config import DEFAULT_TURN_TIMEOUT, AgentConfig
+    from .hooks import Decision, Hooks, StopDecision, StopInfo, ToolInvocation, ToolOutcome
+    from .models import DEFAULT_MODEL, Gemini, Model, Retry
+    from .questions import Answer, CancelQuestions, Question
+    from .responses import Action, ChatResponse, CloseReport, Step, ToolCall, Usage
+    from .tools import Tool, ToolContext, tool
     from .turn import Turn
 else:
-    # Later than the rest: they bring protobuf, sockets and archives along, most of what importing
-    # this package would cost, and a program needs none of it before it starts an agent.
-    _LATER = {"install_harness": "._transport.install", "Turn": ".turn"}
+    #: Where a name is defined. A name is fetched when it is asked for: a web worker or a cron job
+    #: that imports this package and uses half of it pays for half of it. A test compares this with
+    #: the imports above.
+    _HOMES = {
+        "_transport.install": ("install_harness",),
+        "agent": ("Agent", "CancelHandle", "run"),
+        "capabilities": ("BuiltinTool", "Capabilities"),
+        "config": ("DEFAULT_TURN_TIMEOUT", "AgentConfig"),
+        "hooks": (
+            "Decision",
+            "Hooks",
+            "StopDecision",
+            "StopInfo",
+            "ToolInvocation",
+            "ToolOutcome",
+        ),
+        "models": ("DEFAULT_MODEL", "Gemini", "Model", "Retry"),
+        "questions": ("Answer", "CancelQuestions", "Question"),
+        "responses": ("Action", "ChatResponse", "CloseReport", "Step", "ToolCall", "Usage"),
+        "tools": ("Tool", "ToolContext", "tool"),
+        "turn": ("Turn",),
+    }
+    _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+    _SUBMODULES = frozenset({"errors", "events", "policy", "testing", "wire"})
 
     def __getattr__(name: str) -> object:
-        if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         import importlib
 
-        return getattr(importlib.import_module(_LATER[name], __name__), name)
+        if name in _SUBMODULES:
+            return importlib.import_module(f".{name}", __name__)
+        home = _HOME_OF.get(name)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(importlib.import_module(f".{home}", __name__), name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__, *_SUBMODULES})
 
 
 __all__ = [

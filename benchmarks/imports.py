@@ -15,6 +15,7 @@ import sys
 from side_by_side import HERE, ROOT, Row, environ, official_python, options, show, verdict
 
 OURS, THEIRS = "antigravity_sync", "google.antigravity"
+NAMES = "Agent, policy, tool"
 BAR = 1 / 5
 #: What may come with ours: what setup.cfg names, and what those need themselves.
 EXPECTED = {"attrs", "protobuf", "websocket-client"}
@@ -35,6 +36,33 @@ def import_time(python: str, module: str, **more: str) -> float:
         if name.strip() == module:
             return float(cumulative)
     raise SystemExit(f"no line for {module} in the import times")
+
+
+def statement_time(python: str, statement: str, **more: str) -> float:
+    """Return the milliseconds that an import statement takes in a fresh interpreter."""
+    code = (
+        "import time; began = time.perf_counter(); "
+        f"{statement}; print((time.perf_counter() - began) * 1e3)"
+    )
+    done = subprocess.run(
+        [python, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=HERE,
+        env=environ(**more),
+    )
+    return float(done.stdout)
+
+
+def show_names(times: int, official: str, checkout: dict[str, str]) -> None:
+    """Show what a program pays that uses names; ours are fetched when they are asked for."""
+    ours, theirs = [], []
+    for _ in range(times):
+        ours.append(statement_time(sys.executable, f"from {OURS} import {NAMES}", **checkout))
+        theirs.append(statement_time(official, f"from {THEIRS} import Agent"))
+    mine, other = Row(f"{OURS}: {NAMES}", ours), Row(f"{THEIRS}: Agent", theirs)
+    show("the names of a program, no bar", "ms", (mine, other), against=other)
 
 
 def loaded_modules(python: str, module: str, **more: str) -> set[str]:
@@ -92,6 +120,7 @@ def main() -> None:
     mine, other = Row(f"import {OURS}", ours), Row(f"import {THEIRS}", theirs)
     show("import, cumulative", "ms", (mine, other), against=other)
     holds = verdict("import time, ours / official", mine.median / other.median, BAR)
+    show_names(times, official, checkout)
 
     modules, others = (
         loaded_modules(sys.executable, OURS, **checkout),

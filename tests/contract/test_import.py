@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 
 import pytest
 
+import antigravity_sync
 from tests.contract.source import PACKAGE, ROOT, module_names
 
 RUNTIME = {"attr", "attrs", "google", "websocket"}
@@ -41,8 +43,8 @@ def outside(modules: set[str]) -> set[str]:
 
 
 def test_import_when_done_then_only_attrs_comes_along() -> None:
-    """Importing the package costs attrs alone; the rest waits until an agent starts."""
-    modules = loaded("import antigravity_sync")
+    """Importing every name costs attrs alone; the rest waits until an agent starts."""
+    modules = loaded("from antigravity_sync import Agent, AgentConfig, Hooks, policy, tool, run")
     assert outside(modules) <= {"attr", "attrs"}
     ours = modules - loaded("import attrs")  # which on Python 3.10 brings subprocess along
     assert not ours & {"subprocess", "zipfile", "ssl", "http.client", "urllib.request"}
@@ -90,6 +92,28 @@ import antigravity_sync
 assert set(globals()) - before - {"before", "antigravity_sync"} == set(antigravity_sync.__all__)
 """
     assert python(code) == ""
+
+
+def test_import_when_a_name_is_asked_for_then_fetched_from_where_types_say() -> None:
+    """The table of names at run time says what the imports for type checkers say."""
+    tree = ast.parse((ROOT / PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (branch,) = (node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        (node.module, alias.name)
+        for node in branch.body
+        if isinstance(node, ast.ImportFrom) and node.module
+        for alias in node.names
+    }
+    assert {(home, n) for home, names in antigravity_sync._HOMES.items() for n in names} == typed
+    for name in antigravity_sync.__all__:
+        assert getattr(antigravity_sync, name) is not None
+        assert name in dir(antigravity_sync)
+
+
+def test_import_when_only_the_package_is_wanted_then_nothing_of_ours_is_loaded() -> None:
+    """Names are fetched when they are asked for."""
+    ours = {name for name in loaded("import antigravity_sync") if name.startswith(f"{PACKAGE}.")}
+    assert ours == {f"{PACKAGE}._version"}
 
 
 def test_import_when_a_name_is_unknown_then_the_usual_error() -> None:
