@@ -13,7 +13,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/quickstart.py
 
 test: check
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -6,6 +6,8 @@ import copy
 import os
 import pickle
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +30,8 @@ from tests.loop.scripts import (
     orphans_come_to_us,
 )
 
+#: As it was before the fixtures moved it.
+SHORT_TEMPORARY = tempfile.gettempdir()
 HELD = [
     running(),
     user_echo(),
@@ -367,12 +371,16 @@ if __name__ == "__main__":
 """
     program = tmp_path / "program.py"
     program.write_text(source)
-    with FakeHarness(version=VERSION) as fake:
+    # A fork server listens on a socket in the temporary directory, whose path must be short.
+    with (
+        tempfile.TemporaryDirectory(dir=SHORT_TEMPORARY) as short,
+        FakeHarness(version=VERSION) as fake,
+    ):
         runner = f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__')"
         if method != "fork":
             # The workers import the program by its path, so it has to be the program itself.
             runner = f"os.execv(sys.executable, [sys.executable, {str(program)!r}, sys.argv[1]])"
-        ended = Script(runner, fake.path).end()
+        ended = Script(runner, fake.path, temporary=Path(short)).end()
         assert (ended.code, ended.err) == (0, "")
         assert len(fake.pids) == 3
         assert fake.events.count("exit:0") == 3
