@@ -1,9 +1,10 @@
-"""Tool calls against the real harness beside a client written by hand, and rules by themselves.
+"""Tool calls against the real harness: this SDK, one by hand, the official one; and rules alone.
 
-One turn makes 200 calls of a tool. Both clients live in one child process, are sent the same and
-answer the same: a hook that asks whether a call may run, and the call. They take turns, a turn
-here, a turn there, each in a conversation of its own. The scripted model answers from this process,
-so it costs both the same.
+One turn makes 200 calls of a tool. The first two clients live in one child process, are sent the
+same and answer the same: a hook that asks whether a call may run, and the call. They take turns, a
+turn here, a turn there, each in a conversation of its own; the official SDK, in a child of its own
+in between, is asked and answers the same too. The scripted model answers from this process, so it
+costs all the same.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import Any
 
 import side_by_side as side
 from raw_client import RawClient
-from side_by_side import Row, options, run_child, show, verdict
-from turns import VERSION, Contest, compare, init_message, timed
+from side_by_side import Row, official_python, options, run_child, show, verdict
+from turns import VERSION, Contest, init_message, timed
 
 from antigravity_sync import Agent, policy, tool
 from antigravity_sync._transport.install import install_harness
@@ -30,6 +31,10 @@ from antigravity_sync.testing import ScriptedModel, call
 
 CALLS = 200
 CALL_BAR = 1.15
+#: What we add to a call by hand, of what the official SDK adds.
+OFFICIAL_BAR = 1 / 2
+#: Blocks in which the official SDK takes turns with the others.
+BLOCKS = 3
 RULES = 200
 #: Microseconds for one call against all the rules.
 RULES_BAR = 50.0
@@ -121,6 +126,28 @@ def child(job: dict[str, Any]) -> None:
     print(json.dumps(measure_calls(ToolContest(job["model"]), job["times"])))
 
 
+def measure_all(job: str) -> dict[str, list[float]]:
+    """Measure all three clients in turns; milliseconds per call."""
+    official = official_python()
+    got: dict[str, list[float]] = {"ours": [], "raw": [], "official": []}
+    for _ in range(BLOCKS):
+        for python, script in ((sys.executable, "tools.py"), (official, "tools_official.py")):
+            for name, values in run_child(python, script, job).items():
+                got[name] += values
+    return got
+
+
+def compare_calls(got: dict[str, list[float]]) -> list[bool]:
+    rows = {name: Row(name, values) for name, values in got.items()}
+    ours, raw, official = (rows[name].median for name in ("ours", "raw", "official"))
+    show(f"a tool call, of {CALLS} in one turn", "ms", rows.values(), against=rows["raw"])
+    added = (ours - raw) / (official - raw)
+    return [
+        verdict("ours / raw", ours / raw, CALL_BAR),
+        verdict("what we add / what the official SDK adds", added, OFFICIAL_BAR),
+    ]
+
+
 # ── rules ───────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -164,9 +191,9 @@ def main() -> None:
     install_harness(VERSION, progress=print)
     calls = [call("add", a=1, b=number) for number in range(CALLS)]
     with ScriptedModel(calls, "ok", loop=True, max_requests=1) as model:
-        job = {"model": model.agent_options(), "times": 5 if is_quick else 21}
-        got = run_child(sys.executable, "tools.py", json.dumps(job))
-    results = [compare(f"a tool call, of {CALLS} in one turn", got, CALL_BAR)]
+        job = {"model": model.agent_options(), "calls": CALLS, "times": 2 if is_quick else 8}
+        got = measure_all(json.dumps(job))
+    results = compare_calls(got)
     for title, rules in rule_sets().items():
         measured = measure_rules(rules, 20 if is_quick else 100)
         rows = [Row(name, values) for name, values in measured.items()]
