@@ -35,6 +35,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/streaming.py
 	$(BIN)/python benchmarks/turns.py
 	$(BIN)/python benchmarks/tools.py
+	$(BIN)/python benchmarks/wire.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

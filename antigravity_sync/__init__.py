@@ -18,10 +18,14 @@ if _TYPE_CHECKING:
     from .agent import Agent, CancelHandle, run
     from .capabilities import BuiltinTool, Capabilities
     from .config import DEFAULT_TURN_TIMEOUT, AgentConfig
+    from .content import Audio, Document, Image, SlashCommand, Text, Video
     from .hooks import Decision, Hooks, StopDecision, StopInfo, ToolInvocation, ToolOutcome
+    from .instructions import SystemInstructions
+    from .mcp import McpServer
     from .models import DEFAULT_MODEL, Gemini, Model, Retry
     from .questions import Answer, CancelQuestions, Question
     from .responses import Action, ChatResponse, CloseReport, Step, ToolCall, Usage
+    from .subagents import Subagent
     from .tools import Tool, ToolContext, tool
     from .turn import Turn
 else:
@@ -33,6 +37,7 @@ else:
         "agent": ("Agent", "CancelHandle", "run"),
         "capabilities": ("BuiltinTool", "Capabilities"),
         "config": ("DEFAULT_TURN_TIMEOUT", "AgentConfig"),
+        "content": ("Audio", "Document", "Image", "SlashCommand", "Text", "Video"),
         "hooks": (
             "Decision",
             "Hooks",
@@ -41,9 +46,12 @@ else:
             "ToolInvocation",
             "ToolOutcome",
         ),
+        "instructions": ("SystemInstructions",),
+        "mcp": ("McpServer",),
         "models": ("DEFAULT_MODEL", "Gemini", "Model", "Retry"),
         "questions": ("Answer", "CancelQuestions", "Question"),
         "responses": ("Action", "ChatResponse", "CloseReport", "Step", "ToolCall", "Usage"),
+        "subagents": ("Subagent",),
         "tools": ("Tool", "ToolContext", "tool"),
         "turn": ("Turn",),
     }
@@ -75,6 +83,7 @@ __all__ = [
     "Agent",
     "AgentConfig",
     "Answer",
+    "Audio",
     "BuiltinTool",
     "CancelHandle",
     "CancelQuestions",
@@ -82,14 +91,21 @@ __all__ = [
     "ChatResponse",
     "CloseReport",
     "Decision",
+    "Document",
     "Gemini",
     "Hooks",
+    "Image",
+    "McpServer",
     "Model",
     "Question",
     "Retry",
+    "SlashCommand",
     "Step",
     "StopDecision",
     "StopInfo",
+    "Subagent",
+    "SystemInstructions",
+    "Text",
     "Tool",
     "ToolCall",
     "ToolContext",
@@ -97,6 +113,7 @@ __all__ = [
     "ToolOutcome",
     "Turn",
     "Usage",
+    "Video",
     "__version__",
     "install_harness",
     "policy",

@@ -40,6 +40,8 @@ _DECLARED: Final[Mapping[str, str]] = {
     "search_web": "query domain",
     "read_url_content": "Url",
     "run_workflow": "Script ScriptPath Args Description",
+    "list_resources": "ServerName",
+    "read_resource": "ServerName Uri",
     # Not asked about by any rule of ours yet: every name of theirs is put into snake_case.
     "finish": "",
     "manage_task": "",
@@ -113,6 +115,18 @@ def normalised(tool: str, raw: object, server: str = "") -> JsonObject:
             name += "_"
         arguments[name] = plain_path(members[key]) if is_path else members[key]
     return arguments
+
+
+def from_step(tool: str, members: JsonObject) -> JsonObject:
+    """Return the arguments that a step shows, in snake_case, in the one spelling."""
+    names = _IN_STEPS.get(tool, {})
+    return {names.get(name, name): value for name, value in members.items()}
+
+
+def as_in_step(tool: str, args: JsonObject) -> JsonObject:
+    """Return arguments in the one spelling as a step shows them; the reverse of `from_step`."""
+    names = {name: step_name for step_name, name in _IN_STEPS.get(tool, {}).items()}
+    return {names.get(name, name): value for name, value in args.items()}
 
 
 def doubled(tool: str, raw: object, server: str = "") -> str | None:

@@ -6,6 +6,7 @@ Each check is an attrs validator, or a converter where it says so.
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import os
 import re
@@ -43,6 +44,24 @@ def check_text(_owner: Any, field: _Field, value: Any) -> None:
         raise ConfigError(
             f"{field.name} holds a lone surrogate, which is no text; decode its source as UTF-8"
         )
+
+
+def check_words(owner: Any, field: _Field, value: Any) -> None:
+    """Check for text that says something."""
+    check_text(owner, field, value)
+    if not value:
+        raise ConfigError(f"{field.name} must not be empty; leave it out instead")
+
+
+def check_choice(*choices: str) -> _Check:
+    """Return a check that a value is one of `choices`."""
+
+    def check(_owner: Any, field: _Field, value: Any) -> None:
+        if value not in choices:
+            names = ", ".join(map(repr, choices))
+            raise ConfigError(f"{field.name} must be one of {names}, not {value!r}")
+
+    return check
 
 
 def check_url(owner: Any, field: _Field, value: Any) -> None:
@@ -114,6 +133,24 @@ def stripped(value: str | None) -> str | None:
 def own_dict(value: Any) -> Any:
     """Convert a mapping to a dict that nobody else holds."""
     return dict(value) if isinstance(value, Mapping) else value
+
+
+def plain_json(option: str, value: Any) -> Any:
+    """Return a copy of what can be sent as JSON.
+
+    Args:
+        option: Which option it is for.
+        value: What the user gave.
+
+    Raises:
+        ConfigError: It cannot be sent.
+    """
+    try:
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+        text.encode("utf-8")  # a lone surrogate is no text, and this is what finds it
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{option} must be plain JSON: {error}") from error
+    return json.loads(text)
 
 
 def local_path(option: str, value: Any) -> str:

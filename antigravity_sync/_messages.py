@@ -186,6 +186,20 @@ class SlashPart:
 PromptPart = TextPart | MediaPart | SlashPart
 
 
+def prompt_text(parts: tuple[PromptPart, ...]) -> str:
+    """Return what a prompt says in words, as the harness puts them together."""
+    words = ""
+    is_argument = False
+    for part in parts:
+        if isinstance(part, TextPart):
+            words += f" {part.text}" if is_argument else part.text
+            is_argument = False
+        elif isinstance(part, SlashPart):
+            words += f"/{part.name}"
+            is_argument = True
+    return words
+
+
 @attrs.frozen
 class UserInput:
     """The user's prompt."""

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ._clock import Clock, Deadline, MonotonicClock
 from ._core.phases import Phase
+from .capabilities import BuiltinTool
 from .config import AgentConfig, check_options
-from .content import prompt_parts
+from .content import Prompt, prompt_parts
 from .errors import (
     AgentClosedError,
     AgentNotStartedError,
@@ -27,6 +28,7 @@ from .responses import ChatResponse, CloseReport, Step, Usage
 
 if TYPE_CHECKING:
     from ._runtime.engine import Engine
+    from ._runtime.plan import Wanted
     from .turn import Turn
 
 _log: Final = logging.getLogger("antigravity_sync.agent")
@@ -59,7 +61,8 @@ class CancelHandle:
 class Agent:
     """A conversation with a harness process of its own.
 
-    Nothing is spawned before `start()` or `with`. After `close()` it can be started again.
+    Nothing is spawned before `start()` or `with`. After `close()` or a loss it can be started
+    again: with a `save_dir` it goes on with its conversation, without one it begins a new one.
 
     Thread: methods may be called from any thread; one turn runs at a time, and a second caller
     waits for it as long as its own timeout allows.
@@ -82,6 +85,7 @@ class Agent:
         self._lock_pid = os.getpid()
         self._engine: Engine | None = None
         self._finalizer: weakref.finalize[..., Agent] | None = None
+        self._earlier: Wanted | None = None
         self._report = CloseReport()
 
     # ── life ────────────────────────────────────────────────────────────────────────────────────
@@ -96,6 +100,10 @@ class Agent:
 
         Raises:
             ConfigError: There is no model key, or a directory cannot be written.
+            ConversationBusyError: Another agent has the conversation open.
+            ConversationExistsError: It exists, and `resume` is `"never"`.
+            ConversationNotFoundError: It does not exist, and `resume` is `"must"` or this agent
+                had it open before.
             LaunchError: Any of its kinds; no process, thread or descriptor is left.
         """
         # Only now: the runtime brings protobuf and the WebSocket library along, two thirds of what
@@ -111,7 +119,7 @@ class Agent:
                 self._engine.check_fork()
                 return self
             self._retire()
-            plan = Plan.make(self._config)
+            plan = Plan.make(self._config, self._earlier)
             deadline = Deadline.after(self._clock, seconds)
             try:
                 self._engine = Engine.open(plan, deadline, self._clock)
@@ -176,13 +184,15 @@ class Agent:
             engine.close(self._config.close_timeout)
         if self._finalizer is not None:
             self._finalizer.detach()
+        self._earlier = engine.store.wanted_again()
         self._engine = None
 
     def reset(self, *, timeout: Timeout = CONFIGURED) -> None:
         """Start a new conversation on the same process.
 
         What went before is forgotten by the model and by this agent; use it after a prompt that the
-        model refuses for good, because such a prompt stays in the history.
+        model refuses for good, because such a prompt stays in the history. The new conversation has
+        an id of its own; in a `save_dir` the old one stays, under the id that it has.
 
         Args:
             timeout: Seconds for waiting for a turn that runs and for opening the conversation.
@@ -198,20 +208,20 @@ class Agent:
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────
 
-    def chat(self, prompt: str, *, timeout: Timeout = CONFIGURED) -> ChatResponse:
+    def chat(self, prompt: Prompt, *, timeout: Timeout = CONFIGURED) -> ChatResponse:
         """Send a prompt and wait for the whole answer.
 
         A turn that was cancelled returns, with `response.cancelled` and the partial text.
 
         Args:
-            prompt: What to say.
+            prompt: What to say: text, a part such as `Image.from_path(…)`, or a list of these.
             timeout: Seconds for the whole call: waiting for another turn, reconnecting, the turn.
 
         Blocks until the turn has ended, at most until the timeout and two seconds of draining.
         Ctrl-C halts the turn and goes up.
 
         Raises:
-            ConfigError: The prompt is empty or no text.
+            ConfigError: The prompt is empty or too big, or this harness takes no such file.
             TurnError: The turn failed; `error.partial` is the response so far.
             SessionLostError: The harness or the connection is gone.
             UsageError: The agent is closed, not started, or busy for the whole timeout.
@@ -227,17 +237,17 @@ class Agent:
                 turn._live.wait_over(Deadline.after(self._clock, 0.5))
             raise
 
-    def stream(self, prompt: str, *, timeout: Timeout = CONFIGURED) -> Turn:
+    def stream(self, prompt: Prompt, *, timeout: Timeout = CONFIGURED) -> Turn:
         """Send a prompt and return the turn, to be iterated while it runs.
 
         Args:
-            prompt: What to say.
+            prompt: What to say: text, a part such as `Image.from_path(…)`, or a list of these.
             timeout: Seconds for the whole turn, pauses of the consumer included.
 
         Blocks until the prompt has been sent.
 
         Raises:
-            ConfigError: The prompt is empty or no text.
+            ConfigError: The prompt is empty or too big, or this harness takes no such file.
             SessionLostError: The harness is gone.
             UsageError: The agent is closed, not started, or busy for the whole timeout.
         """
@@ -248,7 +258,7 @@ class Agent:
         engine = self._running()
         deadline = Deadline.after(self._clock, seconds)
         live = engine.begin_turn(parts, deadline, seconds)
-        return Turn(engine, live, self._clock)
+        return Turn(engine, live, self._clock, self._config.response_schema)
 
     def cancel(self) -> bool:
         """Halt the turn that runs, if one does.
@@ -289,22 +299,25 @@ class Agent:
 
     @property
     def conversation_id(self) -> str:
-        """Id of the conversation, `""` before the first start."""
+        """Id to resume the conversation by: yours, else the harness's; `""` before a start."""
         return "" if self._engine is None else self._engine.board.snapshot.conversation_id
 
     @property
     def initial_history(self) -> tuple[Step, ...]:
-        """Steps that were restored when the conversation was opened."""
+        """Steps that were restored when the conversation was opened, all of them."""
         return () if self._engine is None else self._engine.board.snapshot.initial_history
 
     @property
     def history(self) -> tuple[Step, ...]:
-        """Final steps of the conversation, newest last, at most `max_history`."""
+        """Steps of the conversation, restored ones first, the last `max_history` of them."""
         return () if self._engine is None else self._engine.board.history
 
     @property
     def usage(self) -> Usage:
-        """Tokens of the whole conversation so far."""
+        """Tokens of the whole conversation so far.
+
+        Harness 0.1.10 and newer restore them with the conversation; older ones begin at nothing.
+        """
         return Usage() if self._engine is None else self._engine.board.snapshot.usage
 
     @property
@@ -328,6 +341,15 @@ class Agent:
     def harness_version(self) -> str | None:
         """Version of the harness, from the wheel beside it or found out; `None` before a start."""
         return None if self._engine is None else self._engine.version
+
+    @property
+    def unswitchable_tools(self) -> tuple[BuiltinTool, ...]:
+        """Built-in tools that this harness version offers the model whatever `capabilities` say.
+
+        0.1.6 to 0.1.13 have two, which neither policies nor hooks see; empty before a start.
+        """
+        names = () if self._engine is None else self._engine.unswitchable_tools
+        return tuple(BuiltinTool(name) for name in names)
 
     @property
     def pid(self) -> int | None:
@@ -355,11 +377,11 @@ class Agent:
         return engine
 
 
-def run(prompt: str, *, timeout: Timeout = CONFIGURED, **options: Any) -> ChatResponse:
+def run(prompt: Prompt, *, timeout: Timeout = CONFIGURED, **options: Any) -> ChatResponse:
     """Start an agent, ask it once, close it.
 
     Args:
-        prompt: What to say.
+        prompt: What to say: text, a part such as `Image.from_path(…)`, or a list of these.
         timeout: Seconds for the turn.
         options: Fields of `AgentConfig`.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 from attrs.validators import optional
 
 from ._checks import (
+    check_choice,
     check_count,
     check_function,
     check_patience,
@@ -19,15 +19,21 @@ from ._checks import (
     check_text,
     check_type,
     check_url,
+    check_words,
     local_path,
     own_dict,
+    plain_json,
     stripped,
 )
+from ._structured import AnswerForm
 from .capabilities import Capabilities
 from .errors import ConfigError
 from .hooks import Hooks, wanted
-from .models import DEFAULT_MODEL, Gemini, Model, Retry
+from .instructions import SystemInstructions
+from .mcp import McpServer, check_servers
+from .models import DEFAULT_MODEL, Model, Retry
 from .policy import Policy
+from .subagents import Subagent, as_subagents, check_delegation
 from .tools import Tool, check_tools
 
 DEFAULT_TURN_TIMEOUT: Final = 300.0
@@ -47,12 +53,20 @@ def _tuple(value: Any) -> tuple[Any, ...]:
 def _workspaces(value: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
     found = []
     for entry in _tuple(value):
-        path = os.path.realpath(local_path("workspaces", entry))
-        if not os.path.isdir(path):
-            problem = "is not a directory" if os.path.exists(path) else "does not exist"
-            raise ConfigError(f"workspaces: {os.fspath(entry)!r} {problem}; create it or drop it")
-        found.append(path)
+        found.append(_directory("workspaces", entry))
     return tuple(found)
+
+
+def _skills_paths(value: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
+    return tuple(_directory("skills_paths", entry) for entry in _tuple(value))
+
+
+def _directory(option: str, entry: Any) -> str:
+    path = os.path.realpath(local_path(option, entry))
+    if not os.path.isdir(path):
+        problem = "is not a directory" if os.path.exists(path) else "does not exist"
+        raise ConfigError(f"{option}: {os.fspath(entry)!r} {problem}; create it or drop it")
+    return path
 
 
 def _save_dir(value: StrPath | None) -> str | None:
@@ -69,6 +83,11 @@ def _check_policies(_config: Any, field: attrs.Attribute[Any], value: Any) -> No
             raise ConfigError(f"{field.name} takes rules such as policy.deny_all(), not {entry!r}")
 
 
+def _check_instructions(config: Any, field: attrs.Attribute[Any], value: Any) -> None:
+    if not isinstance(value, SystemInstructions):
+        check_text(config, field, value)
+
+
 def _model(value: str | Model) -> Model:
     return Model(value) if isinstance(value, str) else value
 
@@ -81,6 +100,10 @@ def _tools(value: object) -> tuple[Tool, ...]:
     return check_tools(value)  # type: ignore[arg-type]
 
 
+def _mcp_servers(value: McpServer | Iterable[McpServer]) -> tuple[McpServer, ...]:
+    return check_servers(_tuple(value))
+
+
 def _hooks(value: Hooks | Iterable[Hooks]) -> tuple[Hooks, ...]:
     return _tuple(value)
 
@@ -89,6 +112,17 @@ def _check_hooks(_config: Any, field: attrs.Attribute[Any], value: Any) -> None:
     for entry in value:
         if not isinstance(entry, Hooks):
             raise ConfigError(f"{field.name} takes Hooks(...), not {entry!r}")
+
+
+def _inspectors(
+    value: Callable[[Any], object] | Iterable[Callable[[Any], object]],
+) -> tuple[Callable[[Any], object], ...]:
+    return _tuple(value)
+
+
+def _check_inspectors(config: Any, field: attrs.Attribute[Any], value: Any) -> None:
+    for entry in value:
+        check_function(config, field, entry)
 
 
 def _env(value: Mapping[str, str | None]) -> Mapping[str, str | None]:
@@ -100,13 +134,18 @@ def _raw_config(value: Mapping[str, Any]) -> Mapping[str, Any]:
     plain: Any = own_dict(value)
     if not isinstance(plain, dict):
         return value  # which the check refuses
-    try:
-        text = json.dumps(plain, allow_nan=False, ensure_ascii=False)
-        text.encode("utf-8")  # a lone surrogate is no text, and this is what finds it
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ConfigError(f"raw_config must be plain JSON: {error}") from error
-    copy: dict[str, Any] = json.loads(text)
+    copy: dict[str, Any] = plain_json("raw_config", plain)
     return copy
+
+
+def _response_schema(value: Mapping[str, Any] | type | None) -> Mapping[str, Any] | type | None:
+    is_mapping = isinstance(value, Mapping)
+    plain: dict[str, Any] = plain_json("response_schema", own_dict(value)) if is_mapping else {}
+    return plain if is_mapping else value
+
+
+def _check_response_schema(_config: Any, _field: attrs.Attribute[Any], value: Any) -> None:
+    AnswerForm.of(value)
 
 
 def _check_env(_config: Any, _field: attrs.Attribute[Any], value: Any) -> None:
@@ -136,11 +175,19 @@ class AgentConfig:
         save_dir: Where conversations are kept; `None` keeps this one in a private directory that is
             removed at close.
         app_data_dir: Where the harness keeps its own files; `None` is inside `save_dir`.
+        conversation_id: Which conversation in `save_dir`, any string; `None` is a new one.
+        resume: `"auto"` goes on with it or begins it, `"must"` refuses to begin it, `"never"` to go
+            on with it.
         model: Name of the text model, or a `Model`.
         api_key: Model key; `None` takes `GEMINI_API_KEY`.
         base_url: Another address of the model's service.
-        system_instructions: Text that replaces the harness's own instructions.
+        system_instructions: Text that replaces the harness's own instructions, or
+            `SystemInstructions.append(…)` to add to them.
         workspaces: Directories the agent works in; made absolute and real at construction.
+        announce_workspaces: Whether the model is told of them where the instructions replace the
+            harness's own, which name them.
+        skills_paths: Directories of skills, each a folder with a `SKILL.md`: tools may read them
+            and not change them.
         capabilities: Which built-in tools the model is offered.
         policies: Rules on tool calls.
         hooks: Functions of yours that are called at certain moments.
@@ -152,12 +199,18 @@ class AgentConfig:
         tool_workers: How many of them may run at once on threads of their own; 0 runs them on the
             thread that waits for the turn.
         callback_wrapper: Called with each hook, handler and worker call, which it must make.
+        mcp_servers: MCP servers whose tools the model may call.
+        subagents: Agents that this one may hand tasks to.
+        response_schema: What `response.structured_output` must look like: a JSON Schema of an
+            object, or a dataclass, attrs class or TypedDict, of which it is then an instance.
         turn_timeout: Seconds a turn may take, busy-waiting and healing included.
         start_timeout: Seconds a start may take, from spawn to the open conversation.
         close_timeout: Seconds a close may take.
         task_wait: Seconds a finished answer waits for commands left in the background.
         retry: How failed model calls are retried.
         max_history: Steps that `agent.history` keeps.
+        wire_inspectors: Functions that are called with a `WireEvent` for each thing that goes
+            between this process and the harness, on the thread that also calls hooks.
         raw_config: JSON that is merged last into the first message; its names are not checked.
     """
 
@@ -169,6 +222,10 @@ class AgentConfig:
     )
     save_dir: StrPath | None = attrs.field(default=None, converter=_save_dir)
     app_data_dir: StrPath | None = attrs.field(default=None, converter=_app_data_dir)
+    conversation_id: str | None = attrs.field(default=None, validator=optional(check_words))
+    resume: Literal["auto", "must", "never"] = attrs.field(
+        default="auto", validator=check_choice("auto", "must", "never")
+    )
     model: str | Model = attrs.field(
         default=DEFAULT_MODEL, converter=_model, validator=check_type(Model)
     )
@@ -178,8 +235,12 @@ class AgentConfig:
     base_url: str | None = attrs.field(
         default=None, converter=stripped, validator=optional(check_url)
     )
-    system_instructions: str | None = attrs.field(default=None, validator=optional(check_text))
+    system_instructions: str | SystemInstructions | None = attrs.field(
+        default=None, validator=optional(_check_instructions)
+    )
     workspaces: Iterable[StrPath] = attrs.field(default=(os.curdir,), converter=_workspaces)
+    announce_workspaces: bool = attrs.field(default=True, validator=check_type(bool))
+    skills_paths: Iterable[StrPath] = attrs.field(default=(), converter=_skills_paths)
     capabilities: Capabilities = attrs.field(
         factory=Capabilities.read_only, validator=check_type(Capabilities)
     )
@@ -194,12 +255,20 @@ class AgentConfig:
     callback_wrapper: Callable[[Callable[[], object]], object] | None = attrs.field(
         default=None, validator=optional(check_function)
     )
+    mcp_servers: Iterable[McpServer] = attrs.field(default=(), converter=_mcp_servers)
+    subagents: Iterable[Subagent] = attrs.field(default=(), converter=as_subagents)
+    response_schema: Mapping[str, Any] | type | None = attrs.field(
+        default=None, converter=_response_schema, validator=optional(_check_response_schema)
+    )
     turn_timeout: float | None = attrs.field(default=DEFAULT_TURN_TIMEOUT, validator=check_patience)
     start_timeout: float | None = attrs.field(default=30.0, validator=check_patience)
     close_timeout: float = attrs.field(default=10.0, validator=check_seconds)
     task_wait: float | None = attrs.field(default=60.0, validator=check_patience)
     retry: Retry = attrs.field(factory=Retry, validator=check_type(Retry))
     max_history: int = attrs.field(default=10_000, validator=check_count)
+    wire_inspectors: Iterable[Callable[[Any], object]] = attrs.field(
+        default=(), converter=_inspectors, validator=_check_inspectors
+    )
     raw_config: Mapping[str, Any] = attrs.field(
         factory=dict, converter=_raw_config, validator=check_type(Mapping), repr=False
     )
@@ -210,12 +279,20 @@ class AgentConfig:
         return object.__new__(cls)
 
     def __attrs_post_init__(self) -> None:
+        _check_resume(self)
+        own_tools = [tool for tool in self.tools if isinstance(tool, Tool)]
+        check_delegation(self.subagents, own_tools, self.capabilities)
         risky = self.capabilities.write_capable()
         if risky and not self.policies and "on_pre_tool" not in wanted(self.hooks):
             names = ", ".join(tool.value for tool in risky)
             raise ConfigError(
                 f"these tools change things and nothing governs them: {names}; add policies, for "
                 "example policies=[policy.allow_all()], or an on_pre_tool hook"
+            )
+        if self.mcp_servers and not self.policies and "on_pre_tool" not in wanted(self.hooks):
+            raise ConfigError(
+                "the tools of mcp_servers may change things and nothing governs them; add "
+                "policies, for example policies=[policy.allow_all()], or an on_pre_tool hook"
             )
 
     def evolve(self, **changes: Any) -> AgentConfig:
@@ -233,11 +310,20 @@ class AgentConfig:
         endpoint = model.endpoint
         return Model(
             model.name,
-            Gemini(
+            attrs.evolve(
+                endpoint,
                 api_key=endpoint.api_key or self.api_key,
                 base_url=endpoint.base_url or self.base_url,
-                headers=endpoint.headers,
             ),
+        )
+
+
+def _check_resume(config: AgentConfig) -> None:
+    if config.resume == "must" and config.conversation_id is None:
+        raise ConfigError('resume="must" needs the conversation_id of the one to resume')
+    if config.conversation_id is not None and config.save_dir is None:
+        raise ConfigError(
+            "conversation_id needs a save_dir: without one the conversation is gone at close"
         )
 
 

@@ -168,7 +168,15 @@ class ConversationExistsError(InitError):
 
 
 class ConversationBusyError(InitError):
-    """Another agent, here or in another process, has the conversation open."""
+    """Another agent, here or in another process, has the conversation open.
+
+    Attributes:
+        pid: The process that has it open, `None` if that is not known.
+    """
+
+    def __init__(self, message: str, *, pid: int | None = None, stderr_tail: str = "") -> None:
+        super().__init__(message, stderr_tail=stderr_tail)
+        self.pid = pid
 
 
 class StartTimeoutError(LaunchError, TimeoutError):
@@ -294,7 +302,8 @@ class StructuredOutputError(TurnError):
     """The structured answer does not fit its schema.
 
     Attributes:
-        raw: The answer as the model gave it.
+        raw: The answer as the model gave it; `""` when the harness gave up after several, none of
+            which it shows.
     """
 
     def __init__(self, message: str, *, raw: str, partial: Any = None) -> None:

@@ -47,6 +47,8 @@ def _plain(_instance: type, _field: attrs.Attribute[Any] | None, value: Any) -> 
         return value.value
     if isinstance(value, Exception):
         return str(value)
+    if isinstance(value, bytes):  # of an image, which would fill the log
+        return f"{len(value)} bytes"
     if isinstance(value, Allowed | Denied):
         return {"allowed": isinstance(value, Allowed), "reason": getattr(value, "reason", "")}
     return value

@@ -39,8 +39,8 @@ class ToolInvocation:
         raw_args: Arguments as the harness sent them.
         server_name: The MCP server, `""` for other tools.
         call_id: The harness's id of the call, `""` where it has none.
-        trajectory_id: Who calls, `""` where the version does not say.
-        is_main: Whether that is the main trajectory, not a subagent's.
+        trajectory_id: Who calls, `""` where the version does not say (up to 0.1.12).
+        is_main: Whether that is the main trajectory, not a subagent's; true where nobody says.
     """
 
     name: str
@@ -71,12 +71,13 @@ class ToolOutcome:
     Attributes:
         name: Canonical name of the tool.
         args: Its arguments, as in `ToolInvocation`; empty where the harness does not repeat them.
-        result: What it returned: a string as it is, another value as JSON; `None` if it failed.
+        result: What it returned: a string as it is, another value as JSON; `None` if it failed, and
+            for an MCP server's tool on 0.1.5.
         error: Why it failed, `""` if it did not.
         call_id: The harness's id of the call, the one of `ToolInvocation`.
         server_name: The MCP server, `""` for other tools.
-        trajectory_id: Who called, `""` where the version does not say.
-        is_main: Whether that is the main trajectory, not a subagent's.
+        trajectory_id: Who called, `""` where the version does not say (up to 0.1.12).
+        is_main: Whether that is the main trajectory, not a subagent's; true where nobody says.
     """
 
     name: str

@@ -37,6 +37,8 @@ class Gemini:
         api_key: Its key; `None` uses the agent's, then `GEMINI_API_KEY`.
         base_url: Another address that speaks the same protocol.
         headers: Extra HTTP headers.
+        thinking_level: How much the model thinks, such as `"low"`; `None` leaves it to the model.
+        service_tier: Such as `"flex"`; `None` is the service's own choice. Needs harness 0.1.10.
     """
 
     api_key: str | None = attrs.field(
@@ -47,6 +49,12 @@ class Gemini:
     )
     headers: Mapping[str, str] = attrs.field(
         factory=dict, repr=False, converter=_headers, validator=check_headers
+    )
+    thinking_level: str | None = attrs.field(
+        default=None, converter=stripped, validator=optional(check_text)
+    )
+    service_tier: str | None = attrs.field(
+        default=None, converter=stripped, validator=optional(check_text)
     )
 
 

@@ -83,7 +83,8 @@ class Action:
         args: Its arguments, snake_case, paths as local paths.
         result: What came of it, `None` while it runs or when there is nothing to tell.
         subagent_name: The subagent it started, where the harness says so.
-        extra: Members of the step's action that this SDK does not know.
+        extra: Members of the step's action that this SDK does not know; for an MCP server's tool
+            also `server_name` and `tool_name`, of which its name is made.
     """
 
     name: str
@@ -103,7 +104,7 @@ class Step:
         is_main: Whether that is the conversation's main one.
         source: `MODEL`, `USER`, `SYSTEM`, or a name this SDK does not know.
         target: `USER`, `MODEL`, `ENVIRONMENT`, or a name this SDK does not know.
-        state: `DONE`, `ERROR`, `ACTIVE` (interrupted), `WAITING_FOR_USER`, or an unknown name.
+        state: `DONE`, `ERROR`, `ACTIVE`, `WAITING_FOR_USER`, or a name this SDK does not know.
         text: Its whole text.
         thinking: Its whole thinking.
         action: What it did, if it is a tool step.
@@ -124,6 +125,11 @@ class Step:
     error: str = ""
     http_code: int | None = None
     extra: JsonObject = attrs.field(factory=dict)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether it never ended: the turn was cut off, or the harness died in it."""
+        return self.state not in ("DONE", "ERROR")
 
 
 @attrs.frozen

@@ -12,6 +12,7 @@ from ._core.actions import Failure, FailureKind
 from ._runtime.engine import DRAIN_GRACE, Engine
 from ._runtime.failures import make_error
 from ._runtime.live_turn import LiveTurn, TurnEnd
+from ._runtime.structured import with_answer
 from ._runtime.tasks import ToolTask
 from .errors import AgentClosedError, ConcurrentIterationError, UsageError
 from .events import Event, Finished, TextDelta
@@ -27,10 +28,13 @@ class Turn(Iterator[Event]):
     Blocks: iteration waits for the next event, until the turn's deadline.
     """
 
-    def __init__(self, engine: Engine, live: LiveTurn, clock: Clock) -> None:
+    def __init__(
+        self, engine: Engine, live: LiveTurn, clock: Clock, response_schema: object = None
+    ) -> None:
         self._engine = engine
         self._live = live
         self._clock = clock
+        self._response_schema = response_schema
         # The pump ends the turn at its deadline and then drains it; only when it cannot, because
         # user code or a stuck write holds it up, does the caller act.
         self._last_moment = live.deadline.later(DRAIN_GRACE + 0.5)
@@ -147,10 +151,10 @@ class Turn(Iterator[Event]):
                 return got
             self._run(got)
         self._is_spent = True
-        self._end = got
+        self._end = got = with_answer(got, self._response_schema)
         if got.failure is not None:
             self._raise(got.failure, got.response)
-        return Finished(got.response, trajectory_id=got.response.conversation_id)
+        return Finished(got.response, trajectory_id=self._engine.board.snapshot.main_id)
 
     def _run(self, task: ToolTask) -> None:
         """Run a tool on this thread; an interrupt halts the turn and goes up."""

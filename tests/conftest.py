@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import gc
 import signal
 from collections.abc import Callable, Iterator
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from antigravity_sync import Agent
+from antigravity_sync import SUPPORTED_HARNESS_VERSION, Agent
+from antigravity_sync.errors import AntigravityError
 from antigravity_sync.testing import ScriptedModel
 from tests.leaks import Belongings, assert_nothing_added
 from tests.versions import VERSIONS, harness_path
@@ -24,6 +26,10 @@ def pytest_collection_finish() -> None:
     One follows each test, and walking through thousands of collected tests took longer than most
     of them; what a test makes is still walked through.
     """
+    # Before a test moves HOME, and with it the cache.
+    with contextlib.suppress(AntigravityError):  # whoever needs one will say what is wrong
+        for version in {*VERSIONS, SUPPORTED_HARNESS_VERSION}:
+            harness_path(version)
     gc.collect()
     gc.freeze()
 

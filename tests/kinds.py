@@ -11,6 +11,7 @@ import attrs
 
 from antigravity_sync import Capabilities, tool
 from antigravity_sync.testing import ScriptedModel, call
+from tests.mcp import mcp_call
 
 #: Only in files: a model that was told it has been shown them.
 SECRET: Final = "zqx7412"
@@ -22,6 +23,8 @@ CHANGING: Final = ("create_file", "edit_file", "run_command")
 BUILTIN: Final = (*READING, *CHANGING)
 CUSTOM: Final = "leave_mark"
 ALL: Final = (*BUILTIN, CUSTOM)
+#: A tool of the plain MCP server, which leaves a mark like the custom one.
+MCP: Final = "mcp_plain_mark"
 
 
 @tool
@@ -99,6 +102,8 @@ class Kind:
                     Cwd=path,
                     WaitMsBeforeAsync=20_000,
                 )
+            case "mcp_plain_mark":
+                return mcp_call("mark", place=path)
         return call(CUSTOM, place=path)
 
     def rewritten_to(self, place: Path) -> dict[str, str]:
@@ -112,6 +117,7 @@ class Kind:
             "edit_file": "target_file",
             "run_command": "cwd",
             CUSTOM: "place",
+            MCP: "place",
         }
         return {names[self.name]: str(attrs.evolve(self, place=place).target)}
 
@@ -122,7 +128,7 @@ class Kind:
                 return (self.place / "made").exists()
             case "edit_file":
                 return (self.place / "text").read_text() != "old\n"
-            case "run_command" | "leave_mark":
+            case "run_command" | "leave_mark" | "mcp_plain_mark":
                 return (self.place / "mark").exists()
         return SECRET in told
 

@@ -20,6 +20,7 @@ class FailureKind(enum.Enum):
     DENIED = "denied"
     CANCELLED_BY_HARNESS = "cancelled by harness"
     TIMEOUT = "timeout"
+    UNSTRUCTURED = "unstructured"
     INPUT_DROPPED = "input dropped"
     DETACHED = "detached"
     LOST = "lost"
@@ -37,6 +38,7 @@ class Failure:
     unknown_states: tuple[str, ...] = ()
     exit_code: int | None = None
     close_code: int | None = None
+    raw: str = ""
 
 
 @attrs.frozen
@@ -64,11 +66,19 @@ class TurnSent:
 
 @attrs.frozen
 class EndTurn:
-    """A turn is over. `failure=None` is a completed or cancelled one."""
+    """A turn is over. `failure=None` is a completed or cancelled one.
+
+    Attributes:
+        turn_id: Its number.
+        response: What it leaves.
+        failure: Why it did not end well.
+        answer: The structured answer as the model gave it, JSON; `None` if it gave none.
+    """
 
     turn_id: int
     response: ChatResponse
     failure: Failure | None = None
+    answer: str | None = None
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from .._arguments import normalised
 from ..responses import Action, Allowed, Denied, JsonObject
 from .asks import Ask, AskKind
 from .replies import ErrorText, GoOn, Heard, QuestionsReply, Reply, Rewritten, ToolReply, Unheard
-from .toolsteps import is_known, read_action
+from .toolsteps import FINISH, MCP_TOOL, finish_args, is_known, mcp_action, read_action
 
 PRE_TOOL: Final = "LIFECYCLE_HOOK_PRE_TOOL"
 
@@ -90,18 +90,33 @@ def step_ask(frame: m.StepFrame) -> Ask:
             questions=frame.questions,
         )
     action = read_action(frame)
+    name, server = _names(frame, action)
+    args: JsonObject = {} if action is None else action.args
+    raw_args = frame.payload
+    if frame.action == FINISH:
+        # Only a rule or a hook that names it has a say, as it has on newer harnesses.
+        name, args, raw_args = FINISH, *finish_args(frame)
     # A step that waits without an action announces a call that gets its own check (R75, R76); an
     # action nobody knows keeps its wire name and is decided like any other (R77).
     return Ask(
         ("confirmation", *where),
         AskKind.CONFIRMATION,
-        "" if action is None else action.name,
-        args={} if action is None else action.args,
-        raw_args=frame.payload,
+        name,
+        args=args,
+        raw_args=raw_args,
+        server_name=server,
         is_unknown=action is not None and not is_known(frame),
         trajectory_id=frame.trajectory_id,
         index=frame.index,
     )
+
+
+def _names(frame: m.StepFrame, action: Action | None) -> tuple[str, str]:
+    """Return a step's tool as a hook would name it, and the MCP server that it belongs to."""
+    if action is None:
+        return "", ""
+    server = _text(action.extra, "server_name") if frame.action == MCP_TOOL else ""
+    return (_text(action.extra, "tool_name"), server) if server else (action.name, "")
 
 
 def unknown_ask(frame: m.UnknownFrame) -> Ask:
@@ -179,10 +194,9 @@ def _hook_answer(ask: Ask, reply: Reply, reason: str) -> m.HookAnswer:
 
 def asked_action(ask: Ask) -> Action:
     """Return the call that an ask is about, in the spelling of a step's action."""
-    name = f"mcp_{ask.server_name}_{ask.name}" if ask.server_name else ask.name
-    if name == "invoke_subagent":
-        name = "start_subagent"
-    return Action(name, ask.args)
+    if ask.server_name:
+        return mcp_action(ask.server_name, ask.name, ask.args)
+    return Action("start_subagent" if ask.name == "invoke_subagent" else ask.name, ask.args)
 
 
 def _text(args: JsonObject, name: str) -> str:

@@ -96,7 +96,10 @@ def _where(state: State, ask: Ask) -> tuple[str, bool]:
 def _show_denial(state: State, turn: Turn, ask: Ask, decision: Denied) -> None:
     action = answers.asked_action(ask)
     where, is_main = _where(state, ask)
-    turn.refuse(action, where)
+    if ask.kind is AskKind.CONFIRMATION:
+        turn.refuse_step(where, ask.index)
+    else:
+        turn.refuse(action, where, decision.reason)
     turn.tool_calls.append(
         ToolCall(
             action.name,

@@ -48,7 +48,7 @@ def _refuse_turn(state: State, happened: StartTurn, now: float) -> None:
     over = {Phase.LOST: FailureKind.LOST, Phase.CLOSED: FailureKind.CLOSED}
     kind = over.get(state.phase, FailureKind.DETACHED)
     turn = Turn(happened.turn_id, state.main_id, 0, happened.started_at)
-    response = turn.respond(now=now, usage=None)
+    response = turn.respond(now=now, usage=None, conversation_id=state.conversation_id)
     failure = Failure(kind, close_code=state.close_code)
     state.out.append(EndTurn(happened.turn_id, response, failure))
 

@@ -22,6 +22,7 @@ def take_attached(state: State, happened: Attached, _now: float) -> None:
         state.forget_conversation()
     if not state.main_id:
         state.main_id = init.cascade_id
+        state.name = happened.name
         state.initial_history = tuple(
             StepRecord(f.trajectory_id == init.cascade_id, f, action_frame=f).step()
             for f in init.history

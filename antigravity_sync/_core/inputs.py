@@ -27,10 +27,12 @@ class Attached:
     Attributes:
         init: What the harness said of it.
         is_new: Whether it takes the place of the session's earlier conversation.
+        name: The user's id of the conversation, `""` if it has none but the harness's.
     """
 
     init: InitFrame
     is_new: bool = False
+    name: str = ""
 
 
 @attrs.frozen

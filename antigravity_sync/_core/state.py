@@ -29,6 +29,7 @@ class State:
         rules: Facts about the harness's version.
         phase: Where it stands; changed by `move` alone.
         main_id: The main trajectory, fixed for life by the first attach.
+        name: The user's id of the conversation, `""` if it has none but the harness's.
         usage: Token counts.
         history: Final steps, newest last, at most `rules.max_history`.
         history_count: How many steps were ever added.
@@ -46,6 +47,7 @@ class State:
     rules: SessionRules
     phase: Phase = Phase.FRESH
     main_id: str = ""
+    name: str = ""
     usage: UsageBook = attrs.field(factory=UsageBook)
     history: deque[Step] = attrs.field(factory=deque)
     history_count: int = 0
@@ -85,6 +87,11 @@ class State:
     def move(self, signal: Signal) -> None:
         """Change the phase."""
         self.phase = next_phase(self.phase, signal)
+
+    @property
+    def conversation_id(self) -> str:
+        """The id by which the user knows the conversation."""
+        return self.name or self.main_id
 
     @property
     def is_connected(self) -> bool:
@@ -133,9 +140,10 @@ class State:
             now=now,
             usage=self.usage.total if self.usage.is_fresh else None,
             pending=pending,
+            conversation_id=self.conversation_id,
         )
         self.keep(response.steps)
-        self.out.append(EndTurn(turn.turn_id, response, failure))
+        self.out.append(EndTurn(turn.turn_id, response, failure, turn.answer()))
 
     def halt_again(self, turn: Turn) -> None:
         """Repeat a halt that output runs past: 0.1.10 ignores one sent right after the prompt."""

@@ -13,6 +13,8 @@ from .toolsteps import read_action
 
 #: What the harness writes when it will try the model again by itself (LIVE 15).
 _RETRY_MARKS: Final = ("Encountered retryable error", "The model produced an invalid tool call")
+#: Two tools that have one kind of step.
+_EDITS: Final = {"create_file", "edit_file"}
 
 
 @attrs.define
@@ -109,6 +111,11 @@ class StepRecord:
             )
 
     @property
+    def is_done(self) -> bool:
+        """Whether it has ended well."""
+        return self.is_settled and self.frame.state == DONE
+
+    @property
     def text(self) -> str:
         """The text shown to the caller so far; `""` for a step that is none."""
         return self._text.joined()
@@ -126,6 +133,18 @@ class StepRecord:
         if action is not None and action.result is None and self.frame.state == ERROR:
             return attrs.evolve(action, result={"error": error_text(self.frame)})
         return action
+
+    def shows(self, call: Action) -> bool:
+        """Return whether this may be the step of a call, of which it may show less.
+
+        It says `edit_file` of a call of `create_file` too.
+        """
+        action = self.action()
+        return (
+            action is not None
+            and (action.name == call.name or {action.name, call.name} == _EDITS)
+            and all(call.args.get(name) == value for name, value in action.args.items())
+        )
 
     def step(self) -> Step:
         """Return the step in its public form."""

@@ -7,13 +7,14 @@ from typing import Final
 
 import attrs
 
-from .._messages import IDLE_STATES, MODEL, SYSTEM, USER, StateFrame, StepFrame
+from .._messages import ERROR, IDLE_STATES, MODEL, SYSTEM, USER, StateFrame, StepFrame
 from ..errors import ModelError, TurnError
 from ..events import ErrorRaised, Event, Severity
 from ..responses import Action, ChatResponse, ToolCall, Usage
 from .actions import Failure
 from .inputs import HaltReason
 from .steps import StepRecord
+from .toolsteps import FINISH
 
 StepKey = tuple[str, int]
 
@@ -74,6 +75,7 @@ class Turn:
     _held_errors: list[ErrorRaised] = attrs.field(factory=list)
     _held_index: int = -1
     _unshown: list[Event] = attrs.field(factory=list)
+    _refusals: list[tuple[Action, str, str]] = attrs.field(factory=list)
 
     def take_step(self, frame: StepFrame) -> list[Event]:
         """Take in a step frame; return what the caller sees of it."""
@@ -87,6 +89,8 @@ class Turn:
         events: list[Event] = []
         if is_main:
             self._go_on(frame, events)
+        if frame.state == ERROR and self._refusals and not record.is_settled:
+            self._settle_refusal(record, frame)
         for event in record.take(frame):
             if type(event) is ErrorRaised:
                 self._take_error(event, frame, events)
@@ -157,14 +161,28 @@ class Turn:
         if frame.stop_reason not in _NO_REASON:
             self.stop_reason = frame.stop_reason.removeprefix("STOP_REASON_")
 
-    def refuse(self, action: Action, trajectory_id: str) -> None:
-        """Take note that a call was refused and shown so, should a step of it be there already."""
-        for (where, _), record in self._records.items():
-            if where != trajectory_id or record.is_settled or record.is_refused:
-                continue
-            known = record.action()
-            if known is not None and (known.name, known.args) == (action.name, action.args):
+    def refuse_step(self, trajectory_id: str, index: int) -> None:
+        """Take note that what a waiting step does was refused, and shown so."""
+        record = self._records.get((trajectory_id, index))
+        if record is not None:
+            record.is_refused = True
+
+    def refuse(self, action: Action, trajectory_id: str, reason: str) -> None:
+        """Take note that a call was refused and shown so, should its step still fail for it.
+
+        Up to 0.1.6 that step tells the action and our reason; later ones do not tell the action.
+        """
+        self._refusals.append((action, trajectory_id, reason))
+
+    def _settle_refusal(self, record: StepRecord, frame: StepFrame) -> None:
+        """See whether a step has failed because we refused its call; each refusal fits one."""
+        for refusal in self._refusals:
+            action, trajectory_id, reason = refusal
+            if (frame.trajectory_id, frame.error) == (trajectory_id, reason) and record.shows(
+                action
+            ):
                 record.is_refused = True
+                self._refusals.remove(refusal)
                 return
 
     def claim_rest(self, *, is_fatal: bool) -> list[Event]:
@@ -194,6 +212,12 @@ class Turn:
                 last = record
         return last is not None and last.is_text and last.is_settled
 
+    def answer(self) -> str | None:
+        """Return the structured answer as the model gave it, `None` if it gave none."""
+        main = sorted((r for r in self._records.values() if r.is_main), key=_by_index)
+        given = [r.frame.payload for r in main if r.frame.action == FINISH and r.is_done]
+        return str(given[-1].get("outputString", "")) if given else None
+
     def open_steps(self) -> tuple[str, ...]:
         """Return a word on each step that has not ended, for the error of a turn that hangs."""
         return tuple(
@@ -212,6 +236,7 @@ class Turn:
         now: float,
         usage: Usage | None,
         pending: tuple[Action, ...] = (),
+        conversation_id: str = "",
     ) -> ChatResponse:
         """Build the response from what has come so far.
 
@@ -219,6 +244,7 @@ class Turn:
             now: The clock's time, for the duration.
             usage: Totals of the session, `None` if nothing was reported since the turn began.
             pending: Commands that still run.
+            conversation_id: The conversation, by the user's id.
         """
         main = sorted((r for r in self._records.values() if r.is_main), key=_by_index)
         messages = tuple(r.text for r in main if r.text)
@@ -234,7 +260,7 @@ class Turn:
             incomplete=self.is_cut or self.has_open_text(),
             stop_reason=self.stop_reason or None,
             pending_tasks=pending,
-            conversation_id=self.main_id,
+            conversation_id=conversation_id or self.main_id,
             duration=max(0.0, now - self.started_at),
         )
 

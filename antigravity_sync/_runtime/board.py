@@ -29,6 +29,7 @@ class Snapshot:
     trajectory_usage: Mapping[str, Usage] = attrs.field(factory=dict)
     initial_history: tuple[Step, ...] = ()
     conversation_id: str = ""
+    main_id: str = ""
 
 
 @attrs.define(eq=False)
@@ -66,6 +67,7 @@ class Board:
                 usage,
                 dict(state.usage.by_trajectory),
                 state.initial_history,
+                state.conversation_id,
                 state.main_id,
             )
             if self._history_count != state.history_count:

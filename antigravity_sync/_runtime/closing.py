@@ -176,7 +176,7 @@ class Closing:
     def _find_commands(self) -> set[Command]:
         # Once it has been reaped, its number may be that of any other process.
         harness = self._process.pid if self._process.poll() is None else None
-        return set(find_commands(harness, self._board.snapshot.conversation_id))
+        return set(find_commands(harness, self._board.snapshot.main_id))
 
     def _close_session(self, deadline: Deadline, *, on_pump: bool) -> None:
         """End the turn and the connection, by the pump where it can, past it where it cannot."""

@@ -30,32 +30,32 @@ from .._transport.process import HarnessProcess, start_thread
 from .._wire.dialect import Dialect
 from .._wire.encode import encode
 from .._wire.frames import Endpoint
-from .._wire.render import Conversation, Rendered, render_init
+from .._wire.glog import says_dropped
+from .._wire.media import fit_prompt
 from ..errors import (
     AgentBusyError,
     AgentClosedError,
     ForkedProcessError,
     LaunchError,
     StartTimeoutError,
-    TurnTimeoutError,
 )
 from ..responses import CloseReport
 from . import lifecycle, roles
 from .board import Board
 from .closing import UNATTENDED, Closing
-from .failures import Circumstances, lost_error
+from .failures import Circumstances, lost_error, unsent_error
 from .live_turn import LiveTurn
-from .mailbox import Attach, Close, Mailbox
-from .opening import Opened, RenderInit, open_conversation, reopen_conversation
+from .mailbox import Attach, Call, Close, Mailbox
+from .opening import Opened, open_conversation, reopen_conversation
 from .plan import Directories, Plan
 from .pump import Pump
-from .setup import make_responder, make_rules
+from .setup import make_renderer, make_responder, make_rules
+from .store import Store
 from .watch import Watch
+from .wiretap import Wiretap
 
 _labels: Final = itertools.count(1)
 
-#: A line on stderr that says an input was not understood and dropped (LIVE B).
-_DROP_MARK: Final = "Failed to send InputEvent"
 #: How long the reader gets to post what a harness sent before it died.
 LAST_FRAMES: Final = 0.25
 #: How long the pump may take to begin a close at exit before the main thread does it.
@@ -73,6 +73,7 @@ class Engine:
         label: Prefix of its threads' names.
         board: What other threads may know, and the claim on the turn.
         pid: The harness's process id.
+        store: The conversation that is open.
     """
 
     def __init__(
@@ -81,17 +82,18 @@ class Engine:
         process: HarnessProcess,
         endpoint: Endpoint,
         opened: Opened,
-        directories: Directories,
+        store: Store,
         clock: Clock,
+        tap: Wiretap,
     ) -> None:
         config = plan.config
         dialect = opened.dialect
         self._plan = plan
         self._process = process
         self._endpoint = endpoint
-        self._directories = directories
         self._dialect = dialect
         self._clock = clock
+        self._tap = tap
         self._owner_pid = os.getpid()
         self._turn_ids = itertools.count(1)
         self._mailbox = Mailbox()
@@ -99,10 +101,12 @@ class Engine:
         self.board = Board()
         self.label = process.label
         self.pid = process.pid
+        self.store = store
         self.version = plan.binary.version or dialect.version
+        self.unswitchable_tools = dialect.unswitchable_tools
         self._watch = Watch(clock, config.hook_timeout)
         self._responder = make_responder(
-            plan, directories, dialect, self._mailbox, self.board, self._watch, self.label
+            plan, store.directories, dialect, self._mailbox, self.board, self._watch, self.label
         )
         self.pump = Pump(
             Session(make_rules(config, dialect)),
@@ -117,13 +121,13 @@ class Engine:
             self._mailbox, self.board, self.pump, self._responder, process, self._closed, clock
         )
         self.pump.on_close(self._closing.run_on_pump)
-        self._conversation = Conversation(opened.init.cascade_id, "RESUME")
+        self.pump.tap = tap if tap.is_on else None
 
     # ── opening ─────────────────────────────────────────────────────────────────────────────────
 
     @classmethod
     def open(cls, plan: Plan, deadline: Deadline, clock: Clock | None = None) -> Engine:
-        """Start a harness and open a new conversation on it.
+        """Start a harness and open the conversation that is wanted on it.
 
         Blocks until that is done or the deadline passes.
 
@@ -142,23 +146,34 @@ class Engine:
         cls, plan: Plan, deadline: Deadline, clock: Clock, undo: contextlib.ExitStack
     ) -> Engine:
         """Take the steps of a start; the undoing of each is arranged before it is taken."""
+        tap = Wiretap(plan, f"agsync-{next(_labels)}", clock)
+        undo.callback(tap.finish)
+        tap.begin()
         directories = Directories.choose(plan.config)
         undo.callback(directories.remove_private)
         directories.create()
-        process = HarnessProcess(f"agsync-{next(_labels)}")
-        undo.callback(_put_down, process, clock)
+        store = Store(directories, plan.wanted)
+        undo.callback(store.release)
+        store.claim(deadline)
+        process = tap.make_process()
+        undo.callback(process.undo_start, clock)
         process.spawn(os.fspath(plan.binary.path), plan.environ)
+        tap.spawned(os.fspath(plan.binary.path), process.pid)
+        store.note_harness(process.pid)
         endpoint = process.shake_hands(directories.storage, deadline)
         opened = open_conversation(
             process,
             endpoint,
-            _renderer(plan, directories, Conversation()),
+            make_renderer(plan, directories, store.first),
             None if plan.binary.version is None else Dialect.of(plan.binary.version),
             deadline,
+            tap,
         )
         undo.callback(opened.link.release)
         undo.callback(opened.link.abort)
-        engine = cls(plan, process, endpoint, opened, directories, clock)
+        store.opened(opened.init.cascade_id, deadline)
+        tap.opened(store.name or store.wire_id)
+        engine = cls(plan, process, endpoint, opened, store, clock, tap)
         undo.callback(engine._closing.cut_short)
         engine._begin(opened)
         return engine
@@ -171,7 +186,8 @@ class Engine:
             LaunchError: There is no thread for it.
         """
         lifecycle.register(self)
-        self._mailbox.post(Attach(opened.link, Attached(opened.init)))
+        self._mailbox.post(Attach(opened.link, Attached(opened.init, name=self.store.name)))
+        self._tap.hand_over(self.pump.thread, lambda do: self._mailbox.post(Call(do)))
         start_thread(self.pump.thread)
         self._process.watch(self._on_stderr_line, self._on_exit)
         grace = Deadline.after(self._clock, DRAIN_GRACE)
@@ -180,7 +196,7 @@ class Engine:
             raise lost_error(self.board.loss, None, self.circumstances())
 
     def _on_stderr_line(self, line: str) -> None:
-        if _DROP_MARK in line:
+        if says_dropped(line):
             self._mailbox.post(InputDropped(line))
 
     def _on_exit(self, code: int | None) -> None:
@@ -189,6 +205,8 @@ class Engine:
         if reader is not None:
             # What it said last is still on its way through the reader, and belongs to the turn.
             reader.join(LAST_FRAMES)
+        if code is not None:
+            self.store.release()  # so that whoever hears of it can go on in another agent
         self._mailbox.post(HarnessExited(code))
         # The pump tells everybody, with all that came before. If user code holds it up, they must
         # still hear of it within the second (rule 11).
@@ -208,12 +226,14 @@ class Engine:
         Raises:
             AgentBusyError: Somebody else's turn ran all the time.
             AgentClosedError: The agent was closed.
+            ConfigError: A file of the prompt is of no type that this harness takes.
             ReentrantCallError: A callback of this very agent calls.
             LaunchError: The connection could not be made again.
             SessionLostError: The session is over.
             TurnTimeoutError: The deadline passed before the prompt was sent.
         """
         roles.refuse_inside(self.label, "chat() or stream()")
+        parts = fit_prompt(parts, self._dialect)
         started_at = self._clock.now()
         turn = LiveTurn(
             next(self._turn_ids),
@@ -233,7 +253,8 @@ class Engine:
             if turn.is_cancelled:
                 self._mailbox.post(CancelTurn(turn.turn_id))
             if not turn.wait_sent(deadline.later(DRAIN_GRACE)):
-                raise self._stuck_error(timeout)
+                self.pump.close_link(is_forced=True)
+                raise unsent_error(timeout, self.version)
         except BaseException:
             self._mailbox.post(CancelTurn(turn.turn_id, HaltReason.ABANDONED))
             raise
@@ -282,9 +303,11 @@ class Engine:
             opened = reopen_conversation(
                 self._process,
                 self._endpoint,
-                _renderer(self._plan, self._directories, self._conversation),
+                make_renderer(self._plan, self.store.directories, self.store.again),
                 self._dialect,
                 deadline,
+                self._tap,
+                self.store.wire_id,
             )
         except LaunchError:
             self._check_open()  # a close or the process's death is the better explanation
@@ -311,11 +334,18 @@ class Engine:
             opened = open_conversation(
                 self._process,
                 self._endpoint,
-                _renderer(self._plan, self._directories, Conversation()),
+                make_renderer(self._plan, self.store.directories, self.store.other),
                 self._dialect,
                 deadline,
+                self._tap,
             )
-            self._conversation = Conversation(opened.init.cascade_id, "RESUME")
+            self._tap.opened(self.store.name or opened.init.cascade_id)
+            try:
+                self.store.moved(opened.init.cascade_id, deadline)
+            except BaseException:
+                opened.link.abort()
+                opened.link.release()
+                raise
             self._attach(opened, deadline, is_new=True)
         finally:
             self.board.release(claim)
@@ -326,14 +356,6 @@ class Engine:
         if not self.pump.thread.is_alive():
             self.pump.drop_unattached()
         self._check_open()
-
-    def _stuck_error(self, timeout: float | None) -> TurnTimeoutError:
-        self.pump.close_link(is_forced=True)
-        return TurnTimeoutError(
-            "the prompt could not be sent in time; a hook or the harness blocks: see the log",
-            timeout=timeout,
-            harness_version=self.version,
-        )
 
     def wait_idle(self, deadline: Deadline) -> bool:
         """Wait until nothing of the conversation runs; return whether that came in time.
@@ -360,9 +382,9 @@ class Engine:
         live.is_cancelled = True
         self._mailbox.post(CancelTurn(live.turn_id))
         link = self.pump.link
-        if self._watch.is_running and link is not None:
-            # The pump cannot send now; a halt must not wait for a hook.
-            link.try_send_halt(self._halt_text)
+        if self._watch.is_running and link is not None and link.try_send_halt(self._halt_text):
+            # The pump could not send now; a halt must not wait for a hook.
+            self._tap.sent(self._halt_text)
         return True
 
     def abandon(self, turn: LiveTurn) -> None:
@@ -396,7 +418,9 @@ class Engine:
             self._closing.run(timeout)
 
     def _closed(self) -> None:
-        self._directories.remove_private()
+        self._tap.finish()
+        self.store.directories.remove_private()
+        self.store.release()
         # Last: whoever is not registered is not waited for at exit, with its work half done.
         lifecycle.unregister(self)
 
@@ -422,22 +446,3 @@ class Engine:
         reader = self.pump.reader
         mine = (*self._process.threads, self.pump.thread)
         return mine if reader is None else (*mine, reader)
-
-
-def _renderer(plan: Plan, directories: Directories, conversation: Conversation) -> RenderInit:
-    def render(dialect: Dialect, is_probe: bool) -> Rendered:
-        return render_init(
-            plan.config,
-            conversation=conversation,
-            api_key=plan.key,
-            app_data_dir=directories.app_data,
-            dialect=dialect,
-            is_probe=is_probe,
-        )
-
-    return render
-
-
-def _put_down(process: HarnessProcess, clock: Clock) -> None:
-    """End a process whose start failed; nobody has talked to it, so there is nothing to save."""
-    process.put_down(Deadline.after(clock, DRAIN_GRACE))

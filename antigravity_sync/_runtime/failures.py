@@ -17,17 +17,20 @@ from ..errors import (
     HookTimeoutError,
     InternalError,
     InvalidRequestError,
+    McpServerError,
     ModelError,
     OverloadedError,
     PromptDeniedError,
     ProtocolError,
     RateLimitError,
     SessionLostError,
+    StructuredOutputError,
     TurnCancelledError,
     TurnError,
     TurnTimeoutError,
 )
 from ..responses import ChatResponse
+from .mcp import load_failure
 
 #: What the harness quotes of the model's own answer.
 _QUOTED: Final = re.compile(r"Message: (?P<message>.*?), Status: (?P<status>[A-Z_]*)")
@@ -68,7 +71,7 @@ def make_error(
     """
     match failure.kind:
         case FailureKind.MODEL | FailureKind.TURN:
-            return _turn_error(failure, response)
+            return _mcp_error(failure, about) or _turn_error(failure, response)
         case FailureKind.DENIED:
             return PromptDeniedError(
                 f"the prompt was denied: {failure.message}; change it or the pre-turn hook",
@@ -77,6 +80,14 @@ def make_error(
         case FailureKind.CANCELLED_BY_HARNESS:
             return TurnCancelledError(
                 "the harness cancelled the turn on its own; try the prompt again",
+                partial=response,
+            )
+        case FailureKind.UNSTRUCTURED:
+            said = failure.message[:_MAX_DETAIL]
+            return StructuredOutputError(
+                f"the structured answer does not fit response_schema: {said}; ask again, or make "
+                "the schema simpler and say in the prompt what belongs where",
+                raw=failure.raw,
                 partial=response,
             )
         case FailureKind.TIMEOUT:
@@ -103,6 +114,23 @@ def make_error(
             return error
         case FailureKind.LOST:
             return lost_error(failure, response, about)
+
+
+def _mcp_error(failure: Failure, about: Circumstances) -> McpServerError | None:
+    """Return the error of a turn that could not begin because an MCP server failed."""
+    found = load_failure(failure.message)
+    if found is None:
+        return None
+    server, why = found
+    said = " ".join(why.split())[:_MAX_DETAIL] or "no reason given"
+    error = McpServerError(
+        f"MCP server {server!r} could not be used: {said}; see that it runs, or raise its timeout, "
+        "and ask again",
+        server=server,
+        stderr_tail=about.stderr_tail,
+    )
+    error.session_usable = True
+    return error
 
 
 def _turn_error(failure: Failure, response: ChatResponse | None) -> TurnError:
@@ -177,6 +205,15 @@ def _timeout_error(
         unknown_states=failure.unknown_states,
         harness_version=about.harness_version,
         partial=response,
+    )
+
+
+def unsent_error(timeout: float | None, version: str) -> TurnTimeoutError:
+    """Return the error of a turn whose prompt did not go out."""
+    return TurnTimeoutError(
+        "the prompt could not be sent in time; a hook or the harness blocks: see the log",
+        timeout=timeout,
+        harness_version=version,
     )
 
 

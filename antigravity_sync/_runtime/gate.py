@@ -17,6 +17,7 @@ from ..containment import Containment
 from ..hooks import Hooks, Run, ToolInvocation, decide_tool, wanted
 from ..policy import Effect, PolicyDecision, PolicySet
 from ..responses import Allowed, Denied, JsonObject
+from .delegation import Delegation
 
 _log: Final = logging.getLogger("antigravity_sync.runtime")
 
@@ -41,7 +42,9 @@ class Gate:
         ask_person: Puts a question to the thread that may wait for a person.
         run: Calls a hook.
         can_rewrite: Whether arguments can be rewritten before the harness runs a call (not on
-            0.1.5).
+            0.1.5 and 0.1.6).
+        has_hooks: Whether the harness calls tool hooks of its own (not on 0.1.5).
+        delegation: What subagents may be started and use, `None` where nothing bounds them.
     """
 
     policies: PolicySet
@@ -50,7 +53,9 @@ class Gate:
     ask_person: AskPerson
     run: Run
     can_rewrite: bool = True
-    _passed: OrderedDict[str, JsonObject] = attrs.field(factory=OrderedDict)
+    has_hooks: bool = True
+    delegation: Delegation | None = None
+    _passed: OrderedDict[str, ToolInvocation] = attrs.field(factory=OrderedDict)
     _passed_names: Counter[str] = attrs.field(factory=Counter)
 
     def decide(self, ask: Ask, then: Callable[[Reply], None]) -> None:
@@ -63,7 +68,7 @@ class Gate:
         if twice is not None:
             then(Denied(f"{call.name} was given {twice} more than once; give it once"))
             return
-        problem = None if self.containment is None else self.containment.check(call)
+        problem = self._problem(call)
         if problem is not None:
             then(Denied(problem))
             return
@@ -81,6 +86,13 @@ class Gate:
         else:
             then(self._ask_hooks(ask, call, decision))
 
+    def _problem(self, call: ToolInvocation) -> str | None:
+        """Return what speaks against a call before any rule is asked."""
+        problem = None if self.delegation is None else self.delegation.check(call)
+        if problem is None and self.containment is not None:
+            problem = self.containment.check(call)
+        return problem
+
     def _evaluate(self, ask: Ask, call: ToolInvocation) -> PolicyDecision:
         """Return what the rules say; where a step does not tell two tools apart, the stricter.
 
@@ -96,15 +108,16 @@ class Gate:
         """Return whether a tool call was let through when the hook asked about it before."""
         if ask.call_id in self._passed:
             return True
-        if self._passed_names[ask.name] > 0:
+        name = asked_action(ask).name
+        if self._passed_names[name] > 0:
             # 0.1.6–0.1.9 give the hook no call id; there each call of a name is asked about first.
-            self._passed_names[ask.name] -= 1
+            self._passed_names[name] -= 1
             return True
         return False
 
-    def arguments_of(self, call_id: str) -> JsonObject:
-        """Return the arguments a call was let through with, empty if that is not known."""
-        return self._passed.get(call_id, {})
+    def passed(self, call_id: str) -> ToolInvocation | None:
+        """Return a call as it was let through, `None` if that is not known."""
+        return self._passed.get(call_id)
 
     def _ask_hooks(self, ask: Ask, call: ToolInvocation, decision: PolicyDecision) -> Reply:
         has_hook = "on_pre_tool" in wanted(self.hooks)
@@ -126,7 +139,7 @@ class Gate:
 
     def _rewrite(self, ask: Ask, call: ToolInvocation, args: JsonObject) -> Reply:
         changed = attrs.evolve(call, args=args)
-        problem = None if self.containment is None else self.containment.check(changed)
+        problem = self._problem(changed)
         if problem is not None:
             return Denied(problem)
         if ask.kind is not AskKind.TOOL and not self.can_rewrite:
@@ -138,11 +151,11 @@ class Gate:
     def _pass(self, ask: Ask, call: ToolInvocation) -> Allowed:
         if ask.kind is AskKind.HOOK:
             if ask.call_id:
-                self._passed[ask.call_id] = call.args
+                self._passed[ask.call_id] = call
                 if len(self._passed) > _REMEMBERED:
                     self._passed.popitem(last=False)
             else:
-                self._passed_names[ask.name] += 1
+                self._passed_names[call.name] += 1
         return Allowed()
 
 

@@ -47,10 +47,11 @@ class _Merged:
 
 @attrs.frozen
 class TurnEnd:
-    """How a turn ended."""
+    """How a turn ended; `answer` is its structured answer as the model gave it."""
 
     response: ChatResponse
     failure: Failure | None = None
+    answer: str | None = None
 
 
 @attrs.define(eq=False)

@@ -15,11 +15,13 @@ import attrs
 
 from .._clock import Deadline
 from .._messages import InitFrame
+from .._transport.commands import end_commands, find_commands
 from .._transport.link import Closed, Link, LinkDownError
 from .._transport.process import HarnessProcess
 from .._wire.codec import decode_init
-from .._wire.dialect import ALL_VERSIONS, NEWEST, Dialect, narrow, rejected_field_in
+from .._wire.dialect import ALL_VERSIONS, NEWEST, Dialect, narrow
 from .._wire.frames import Endpoint
+from .._wire.probing import rejected_field_in
 from .._wire.render import Rendered
 from ..errors import (
     AntigravityError,
@@ -31,6 +33,7 @@ from ..errors import (
     LaunchError,
     StartTimeoutError,
 )
+from .wiretap import Wiretap
 
 _log: Final = logging.getLogger("antigravity_sync.runtime")
 
@@ -50,6 +53,8 @@ _REASONS: Final = (
 #: it in use. How long the first pause before another try is, and for how many doublings.
 _REOPEN_PAUSE: Final = 0.01
 _REOPEN_TRIES: Final = 9
+#: After how many tries commands that may hold the conversation are ended.
+_PATIENT_TRIES: Final = 6
 
 RenderInit = Callable[[Dialect, bool], Rendered]
 
@@ -75,6 +80,7 @@ def open_conversation(
     render: RenderInit,
     dialect: Dialect | None,
     deadline: Deadline,
+    tap: Wiretap,
 ) -> Opened:
     """Open a conversation, finding out the harness's version on the way if it is unknown.
 
@@ -87,6 +93,7 @@ def open_conversation(
         render: Makes the first message for a dialect; the flag says that the dialect is a guess.
         dialect: What it understands, `None` if that is not known.
         deadline: When it must be done.
+        tap: Is told what is sent and what comes.
 
     Blocks until the harness answers, refuses, exits, or the deadline passes.
 
@@ -100,7 +107,7 @@ def open_conversation(
     guess = dialect or NEWEST
     while True:
         rendered = render(guess, dialect is None)
-        outcome = _try_init(process, endpoint, rendered, deadline)
+        outcome = _try_init(process, endpoint, rendered, deadline, tap)
         if isinstance(outcome, Opened):
             if rendered.dropped:
                 _log.debug("harness %s does not know: %s", guess.version, rendered.dropped)
@@ -119,26 +126,47 @@ def reopen_conversation(
     render: RenderInit,
     dialect: Dialect,
     deadline: Deadline,
+    tap: Wiretap,
+    conversation_id: str,
 ) -> Opened:
-    """Open the conversation again after its connection went down, as `open_conversation` does."""
+    """Open the conversation again after its connection went down, as `open_conversation` does.
+
+    A command that a halt did not end may hold it (seen on 0.1.16), so after a while commands of
+    this conversation are ended.
+    """
     pause = _REOPEN_PAUSE
-    for _ in range(_REOPEN_TRIES):
+    for number in range(_REOPEN_TRIES):
         try:
-            return open_conversation(process, endpoint, render, dialect, deadline)
+            return open_conversation(process, endpoint, render, dialect, deadline, tap)
         except ConversationBusyError:
+            if number == _PATIENT_TRIES:
+                _end_commands(process, conversation_id)
             threading.Event().wait(deadline.sooner(pause).remaining())
             pause *= 2
-    return open_conversation(process, endpoint, render, dialect, deadline)
+    return open_conversation(process, endpoint, render, dialect, deadline, tap)
+
+
+def _end_commands(process: HarnessProcess, conversation_id: str) -> None:
+    found = find_commands(process.pid if process.poll() is None else None, conversation_id)
+    ended = end_commands(command for command in found if not command.is_helper)
+    if ended:
+        _log.warning("ended commands that kept the conversation from going on: %s", ended)
 
 
 def _try_init(
-    process: HarnessProcess, endpoint: Endpoint, rendered: Rendered, deadline: Deadline
+    process: HarnessProcess,
+    endpoint: Endpoint,
+    rendered: Rendered,
+    deadline: Deadline,
+    tap: Wiretap,
 ) -> Opened | str:
     """Try one first message; return what it opened, or the reason it was refused."""
     mark = process.stderr.mark()
     link: Link | None = None
     try:
         link = _connect(process, endpoint, deadline)
+        tap.redactor.add(endpoint.key)
+        tap.sent_first(rendered.text)
         try:
             link.send(rendered.text)
             received = link.receive_first(deadline)
@@ -156,6 +184,7 @@ def _try_init(
             link.abort()
             link.release()
             return _reason(process, mark, deadline)
+        tap.answered(received)
         init = decode_init(received)
         if init is None:
             raise HandshakeError(
@@ -211,6 +240,12 @@ def _refusal(reason: str, process: HarnessProcess) -> AntigravityError:
     if "already in use" in reason:
         return ConversationBusyError(
             f"the conversation is open elsewhere ({reason}); close it there first",
+            stderr_tail=tail,
+        )
+    if "open backend" in reason:
+        return InitError(
+            f"the saved conversation cannot be read ({reason}); restore the file that it names "
+            "from a backup, or remove it to begin anew",
             stderr_tail=tail,
         )
     said = reason or f"it gave no reason{process.diagnosis()}"

@@ -13,8 +13,27 @@ from pathlib import Path
 import attrs
 
 from .._transport.binary import HarnessBinary, find_harness
+from .._wire.dialect import Dialect
+from .._wire.models import check_models
+from .._wire.subagents import check_subagents
 from ..config import AgentConfig, merged_environment, resolve_key, without_keys
 from ..errors import ConfigError
+from .mcp import check_commands, servers_of
+
+
+@attrs.frozen
+class Wanted:
+    """Which conversation a start is to open.
+
+    Attributes:
+        name: The user's id of it, `""` for none.
+        resume: Whether it may, must or must not exist: `auto`, `must`, `never`.
+        wire_id: The harness's id of it, where that is known already.
+    """
+
+    name: str = ""
+    resume: str = "auto"
+    wire_id: str = ""
 
 
 @attrs.frozen
@@ -26,27 +45,41 @@ class Plan:
         binary: The harness.
         key: The model's key.
         environ: The child's environment.
+        wanted: The conversation to open.
     """
 
     config: AgentConfig
     binary: HarnessBinary
     key: str = attrs.field(repr=False)
     environ: Mapping[str, str] = attrs.field(repr=False)
+    wanted: Wanted = attrs.field(factory=Wanted)
 
     @classmethod
-    def make(cls, config: AgentConfig) -> Plan:
+    def make(cls, config: AgentConfig, earlier: Wanted | None = None) -> Plan:
         """Resolve what `config` leaves open.
 
+        Args:
+            config: The options.
+            earlier: The conversation that this agent had open before, to go on with.
+
         Raises:
-            ConfigError: There is no model key.
+            ConfigError: There is no model key, no program of an MCP server, or the harness cannot
+                run the subagents.
             HarnessNotFoundError: There is no usable binary.
         """
         environ = merged_environment(config, os.environ)
+        check_commands(servers_of(config), environ)
+        binary = find_harness(config.harness_path, environ)
+        if config.subagents and binary.version is not None:
+            check_subagents(config, Dialect.of(binary.version))
+        if binary.version is not None:
+            check_models(config, Dialect.of(binary.version))
         return cls(
             config,
-            find_harness(config.harness_path, environ),
+            binary,
             resolve_key(config.text_model(), environ),
             without_keys(environ),
+            earlier or Wanted(config.conversation_id or "", config.resume),
         )
 
 

@@ -52,6 +52,7 @@ from .board import Board
 from .live_turn import TurnEnd
 from .mailbox import Attach, Call, Close, Frame, Mailbox, Stop
 from .respond import Responder
+from .wiretap import Wiretap
 
 _log: Final = logging.getLogger("antigravity_sync.runtime")
 
@@ -71,6 +72,7 @@ class Pump:
         thread: Its thread; the engine starts and joins it.
         link: The connection in use, `None` while detached. Written by the pump alone.
         reader: The thread that reads it.
+        tap: What is told of all traffic, `None` if nobody looks; set before the thread starts.
     """
 
     def __init__(
@@ -97,6 +99,7 @@ class Pump:
         self._on_close: Callable[[float], None] = _no_close
         self.link: Link | None = None
         self.reader: threading.Thread | None = None
+        self.tap: Wiretap | None = None
         self._has_failed = False
         self.thread = threading.Thread(target=self._run, name=f"{label}-pump", daemon=True)
 
@@ -136,9 +139,12 @@ class Pump:
 
     def _turn_over(self) -> bool:
         """Handle one item; return `False` when it was the last."""
-        timers = (self._session.next_timer(), self._responder.tools.next_due())
+        rest_at = None if self.tap is None else self.tap.rest_at
+        timers = (self._session.next_timer(), self._responder.tools.next_due(), rest_at)
         due = min((each for each in timers if each is not None), default=None)
         item = self._mailbox.take(None if due is None else max(0.0, due - self._clock.now()))
+        if rest_at is not None and self.tap is not None and rest_at <= self._clock.now():
+            self.tap.rest()
         self._responder.tools.expire()  # here, because a flood of frames leaves no quiet moment
         match item:
             case Stop():
@@ -152,6 +158,8 @@ class Pump:
                 self._feed(Tick())
             case Frame(data=data, epoch=epoch):
                 self._epoch = epoch
+                if self.tap is not None:
+                    self.tap.received(data)
                 for frame in codec.decode(data):
                     self._feed(frame)
             case Attach(link=link, happened=happened):
@@ -171,12 +179,11 @@ class Pump:
 
     def _start_turn(self, happened: StartTurn) -> None:
         """Send a prompt that the pre-turn hooks let pass."""
-        words = [part.text for part in happened.parts if isinstance(part, m.TextPart)]
-        denied = self._responder.pre_turn("\n".join(words))
+        denied = self._responder.pre_turn(m.prompt_text(happened.parts))
         if denied is None:
             self._feed(happened)
             return
-        response = ChatResponse(conversation_id=self._session.state.main_id)
+        response = ChatResponse(conversation_id=self._session.state.conversation_id)
         failure = Failure(FailureKind.DENIED, denied.reason)
         self._board.end_turn(happened.turn_id, TurnEnd(response, failure))
 
@@ -214,11 +221,11 @@ class Pump:
                 live = self._board.live
                 if live is not None and live.turn_id == turn_id:
                     live.mark_sent()
-            case EndTurn(turn_id=turn_id, response=response, failure=failure):
+            case EndTurn(turn_id=turn_id, response=response, failure=failure, answer=answer):
                 self._board.publish(self._session)
                 if failure is None:
                     response = self._responder.after_turn(response)
-                self._board.end_turn(turn_id, TurnEnd(response, failure))
+                self._board.end_turn(turn_id, TurnEnd(response, failure, answer))
             case Decide(ask=ask):
                 self._epochs[ask.key] = self._epoch
                 self._responder.respond(ask)
@@ -246,7 +253,7 @@ class Pump:
         self._epochs.clear()
         self._feed(happened)
         if isinstance(happened, Attached):
-            self._responder.session_started(self._session.state.main_id)
+            self._responder.session_started(self._session.state.conversation_id)
         reader = threading.Thread(
             target=_read,
             args=(link, self._mailbox, self._overflow),
@@ -261,6 +268,8 @@ class Pump:
         if link is None:
             return
         text = encode(message, self._dialect)
+        if self.tap is not None:
+            self.tap.sent(text)
         try:
             if isinstance(message, m.Halt):
                 link.send_halt(text)

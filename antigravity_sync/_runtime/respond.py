@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from .. import hooks as hooking
+from .._arguments import as_in_step
 from .._clock import Clock, Deadline
 from .._core.answers import asked_action
 from .._core.asks import Ask, AskKind
@@ -167,13 +168,15 @@ class Responder:
         hooking.observe(self._hooks, "on_post_tool", outcome, self.run_hook)
 
     def _outcome(self, ask: Ask, *, result: str | None = None, error: str = "") -> ToolOutcome:
+        # Up to 0.1.10 a failed call of an MCP tool is called after the tool that dispatches it.
+        call = self._gate.passed(ask.call_id)
         return ToolOutcome(
-            asked_action(ask).name,
-            self._gate.arguments_of(ask.call_id),
+            asked_action(ask).name if call is None else call.name,
+            {} if call is None else call.args,
             result,
             error,
             ask.call_id,
-            ask.server_name,
+            ask.server_name if call is None else call.server_name,
             ask.trajectory_id,
             ask.is_main,
         )
@@ -206,7 +209,7 @@ class Responder:
         Where the harness has no hooks of its own (0.1.5), those of ours are called here.
         """
         task = self.tools.take_back(happened.key)
-        if task is None or not isinstance(happened.reply, ToolReply) or self._gate.can_rewrite:
+        if task is None or not isinstance(happened.reply, ToolReply) or self._gate.has_hooks:
             return happened
         reply = happened.reply
         args = task.arguments if isinstance(task.arguments, dict) else {}
@@ -349,7 +352,7 @@ class Responder:
         elif (
             isinstance(event, ToolAction)
             and isinstance(event.decision, Allowed)
-            and not self._gate.can_rewrite
+            and not self._gate.has_hooks
         ):
             self._observe_action(event)
 
@@ -358,15 +361,23 @@ class Responder:
         action = event.action
         result = action.result or {}
         error = result.get("error")
+        server = _text(action.extra, "server_name")
         outcome = ToolOutcome(
-            action.name, action.args, trajectory_id=event.trajectory_id, is_main=event.is_main
+            action.name,
+            action.args,
+            server_name=server,
+            trajectory_id=event.trajectory_id,
+            is_main=event.is_main,
         )
         if isinstance(error, str):
             failed = attrs.evolve(outcome, error=error)
             hooking.error_text(self._hooks, failed, self.run_hook)
+        elif server:
+            self._observe("on_post_tool", outcome)  # the step does not tell what came of it
         else:
             # As newer harnesses put it: what was asked and what came of it in one object.
-            done = attrs.evolve(outcome, result=hooking.result_text({**action.args, **result}))
+            whole = {**as_in_step(action.name, action.args), **result}
+            done = attrs.evolve(outcome, result=hooking.result_text(whole))
             self._observe("on_post_tool", done)
 
     def _observe(self, name: str, value: object) -> None:

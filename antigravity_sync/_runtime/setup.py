@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from typing import Final
 
 from .._clock import Clock, MonotonicClock
 from .._core.rules import SessionRules
 from .._wire.dialect import Dialect
+from .._wire.media import fit_result
+from .._wire.render import Conversation, Rendered, render_init
+from .._wire.subagents import subagent_caveats
 from ..capabilities import BuiltinTool
 from ..config import AgentConfig
 from ..containment import Containment
 from ..hooks import Run, wanted
 from ..policy import PolicySet, unknown_names
 from ..tools import Tool
+from . import mcp
 from .board import Board
+from .delegation import Delegation
 from .gate import AskPerson, Gate
 from .mailbox import Mailbox
+from .opening import RenderInit
 from .plan import Directories, Plan
 from .respond import Responder
 from .toolroom import Callbacks
@@ -51,6 +58,7 @@ def make_responder(
             tuple(config.hooks),
             Containment(
                 writable=(*workspaces, directories.app_data),
+                readable=tuple(str(path) for path in config.skills_paths),
                 forbidden=(directories.storage,),
                 base=base,
                 command_directory=command_directory,
@@ -59,10 +67,18 @@ def make_responder(
             else None,
             ask_person,
             run,
-            can_rewrite=dialect.has_pre_tool_hook,
+            can_rewrite=dialect.can_rewrite,
+            has_hooks=dialect.has_pre_tool_hook,
+            delegation=Delegation.of(config, dialect),
         )
 
-    callbacks = Callbacks(tools, tuple(config.hooks), config.callback_wrapper, config.tool_workers)
+    callbacks = Callbacks(
+        tools,
+        tuple(config.hooks),
+        config.callback_wrapper,
+        config.tool_workers,
+        fit=lambda files: fit_result(files, dialect),
+    )
     return Responder(callbacks, mailbox, board, watch, clock, label, make_gate)
 
 
@@ -78,6 +94,24 @@ def make_rules(config: AgentConfig, dialect: Dialect) -> SessionRules:
     )
 
 
+def make_renderer(
+    plan: Plan, directories: Directories, choose: Callable[[Dialect], Conversation]
+) -> RenderInit:
+    """Return what makes the first message that opens the conversation that `choose` says."""
+
+    def render(dialect: Dialect, is_probe: bool) -> Rendered:
+        return render_init(
+            plan.config,
+            conversation=choose(dialect),
+            api_key=plan.key,
+            app_data_dir=directories.app_data,
+            dialect=dialect,
+            is_probe=is_probe,
+        )
+
+    return render
+
+
 def _starts_at_base(dialect: Dialect) -> bool:
     return not dialect.has_continuation_mode
 
@@ -85,11 +119,13 @@ def _starts_at_base(dialect: Dialect) -> bool:
 def _warn(plan: Plan, dialect: Dialect, tools: dict[str, Tool]) -> None:
     """Tell of rules and hooks that will never do anything."""
     config = plan.config
-    known = (*(tool.value for tool in BuiltinTool), *tools)
-    for name, near in unknown_names(config.policies, known).items():
-        if name.startswith("mcp_"):
-            continue
+    known = (*(tool.value for tool in BuiltinTool), *tools, *mcp.tool_names(config))
+    for name, near in unknown_names(config.policies, known, mcp.unlisted(config)).items():
         hint = f"; did you mean {near!r}?" if near else ""
         _log.warning("a policy names %r, which is no tool of this agent%s", name, hint)
+    for caveat in mcp.caveats(config, dialect):
+        _log.warning("%s", caveat)
+    for caveat in subagent_caveats(config, dialect):
+        _log.warning("%s", caveat)
     if "on_stop" in wanted(config.hooks) and not dialect.has_stop_hook:
         _log.warning("harness %s does not call on_stop; it is ignored", dialect.version)

@@ -14,6 +14,7 @@ import attrs
 from .._core.asks import AskKey
 from .._core.inputs import Decided, Input
 from .._core.replies import ToolReply
+from .._messages import MediaPart
 from ..tools import ArgumentError, Tool, ToolContext, encode_result, error_text, invoke
 
 _log: Final = logging.getLogger("antigravity_sync.tools")
@@ -34,6 +35,7 @@ class ToolTask:
         post: Takes the reply, from whichever thread ran it.
         role: Makes calls into the same agent fail instead of waiting for themselves.
         turnstile: What an exclusive tool waits at, and the others wait for it.
+        fit: Gives the files of its result types that the harness passes on.
     """
 
     key: AskKey
@@ -43,6 +45,7 @@ class ToolTask:
     post: Callable[[Input], None]
     role: Callable[[], AbstractContextManager[None]]
     turnstile: Turnstile
+    fit: Callable[[tuple[MediaPart, ...]], tuple[MediaPart, ...]]
     _taken: threading.Lock = attrs.field(factory=threading.Lock)
 
     def run_here(self) -> None:
@@ -86,7 +89,7 @@ class ToolTask:
         with self.role():
             value = invoke(self.tool, self.arguments, self.context)
         encoded = encode_result(self.tool.name, value)
-        return ToolReply(encoded.json, encoded.media, value)
+        return ToolReply(encoded.json, self.fit(encoded.media), value)
 
     def _failed(self, error: BaseException) -> ToolReply:
         if not isinstance(error, ArgumentError):

@@ -18,6 +18,7 @@ from .._clock import Clock, Deadline
 from .._core.asks import Ask, AskKey
 from .._core.inputs import Decided, Dispatched, Input
 from .._core.replies import ToolReply
+from .._messages import MediaPart
 from ..hooks import Hooks
 from ..responses import JsonObject
 from ..tools import Tool, ToolContext
@@ -37,6 +38,7 @@ class Callbacks:
         hooks: In order.
         wrapper: Put around each hook, handler and worker call.
         tool_workers: How many tools may run at once on workers; 0 runs them on the caller.
+        fit: Gives the files of a tool's result types that the harness passes on.
         state: Shared by the agent's tools.
     """
 
@@ -44,6 +46,7 @@ class Callbacks:
     hooks: tuple[Hooks, ...] = ()
     wrapper: Wrapper | None = None
     tool_workers: int = 0
+    fit: Callable[[tuple[MediaPart, ...]], tuple[MediaPart, ...]] = lambda files: files
     state: dict[str, object] = attrs.field(factory=dict)
 
 
@@ -101,6 +104,7 @@ class ToolRoom:
             self._mailbox.post,
             lambda: roles.playing(frozenset({self._label})),
             self._turnstile,
+            self._callbacks.fit,
         )
         self._tasks[ask.key] = task
         on_worker = tool.worker or tool.timeout is not None or self._callbacks.tool_workers > 0

@@ -2,7 +2,9 @@
 
 The harness runs each command in a process group of its own, so they outlive it. They are told apart
 from everybody else's by the conversation id that the harness puts into their environment, and by
-descent from the harness while it lives. Linux only: elsewhere there is no cheap way to look.
+descent from the harness while it lives. What is in the harness's own group are its helpers, such as
+MCP servers; they end with it, or are ended likewise. Linux only: elsewhere there is no cheap way to
+look.
 """
 
 from __future__ import annotations
@@ -22,11 +24,19 @@ _ID_VARIABLE: Final = "ANTIGRAVITY_CONVERSATION_ID"
 
 @attrs.frozen
 class Command:
-    """A process of the agent's, told apart from a later one with the same pid by its start time."""
+    """A process of the agent's, told apart from a later one with the same pid by its start time.
+
+    Attributes:
+        pid: Its number.
+        started: Its start time.
+        line: Its command line.
+        is_helper: Whether it is no command of the agent's but serves the harness.
+    """
 
     pid: int
     started: str
     line: str
+    is_helper: bool = False
 
 
 def find_commands(harness_pid: int | None, conversation_id: str) -> tuple[Command, ...]:
@@ -42,27 +52,34 @@ def find_commands(harness_pid: int | None, conversation_id: str) -> tuple[Comman
     stats = _read_stats()
     marker = f"{_ID_VARIABLE}={conversation_id}\0".encode() if conversation_id else b""
     found = []
-    for pid, (_, started) in stats.items():
+    for pid, (_, started, group) in stats.items():
         if pid in (harness_pid, os.getpid()):
             continue
         is_descendant = harness_pid is not None and _descends(pid, harness_pid, stats)
         if is_descendant or (marker and _is_marked(pid, marker)):
-            found.append(Command(pid, started, _command_line(pid)))
+            is_helper = is_descendant and group == harness_pid
+            found.append(Command(pid, started, _command_line(pid), is_helper))
     return tuple(found)
 
 
+def start_time(pid: int) -> str | None:
+    """Return what tells a process from a later one with its pid; `None` if that cannot be told."""
+    stat = _read_stat(pid)
+    return None if stat is None else stat[1]
+
+
 def end_commands(commands: Iterable[Command]) -> tuple[str, ...]:
-    """Kill those that still run; return the command lines of all, in the order they began."""
+    """Kill those that still run; return the agent's command lines, in the order they began."""
     ordered = sorted(commands, key=lambda command: (int(command.started), command.pid))
     for command in ordered:
         stat = _read_stat(command.pid)
         if stat is not None and stat[1] == command.started:
             with contextlib.suppress(OSError):
                 os.kill(command.pid, signal.SIGKILL)
-    return tuple(command.line for command in ordered)
+    return tuple(command.line for command in ordered if not command.is_helper)
 
 
-def _descends(pid: int, ancestor: int, stats: dict[int, tuple[int, str]]) -> bool:
+def _descends(pid: int, ancestor: int, stats: dict[int, tuple[int, str, int]]) -> bool:
     seen = set()
     while pid in stats and pid not in seen:
         seen.add(pid)
@@ -72,7 +89,7 @@ def _descends(pid: int, ancestor: int, stats: dict[int, tuple[int, str]]) -> boo
     return False
 
 
-def _read_stats() -> dict[int, tuple[int, str]]:
+def _read_stats() -> dict[int, tuple[int, str, int]]:
     stats = {}
     for entry in os.listdir(_PROC):
         if entry.isdigit():
@@ -82,8 +99,8 @@ def _read_stats() -> dict[int, tuple[int, str]]:
     return stats
 
 
-def _read_stat(pid: int) -> tuple[int, str] | None:
-    """Return parent and start time; `None` if it is gone or only its exit code is left."""
+def _read_stat(pid: int) -> tuple[int, str, int] | None:
+    """Return parent, start time and group; `None` if it is gone or only its exit code is left."""
     try:
         text = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     except OSError:
@@ -92,7 +109,7 @@ def _read_stat(pid: int) -> tuple[int, str] | None:
     fields = text.rpartition(")")[2].split()
     if len(fields) < 20 or fields[0] == "Z":
         return None
-    return int(fields[1]), fields[19]
+    return int(fields[1]), fields[19], int(fields[2])
 
 
 def _is_marked(pid: int, marker: bytes) -> bool:

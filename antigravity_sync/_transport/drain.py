@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import IO, Final
@@ -18,6 +19,12 @@ from typing import IO, Final
 import attrs
 
 _CHUNK: Final = 65536
+#: A harness mutters several lines about each tool call. Each would wake this thread, at the expense
+#: of the call, so after a small chunk that came soon after another it rests for a moment. In
+#: seconds; the pipe holds what comes meanwhile.
+_SOON: Final = 0.05
+_REST: Final = 0.02
+_SMALL: Final = 8192
 _RING: Final = 64 * 1024
 
 
@@ -32,6 +39,8 @@ class Tail:
     _changed: threading.Condition = attrs.field(init=False)
     _count: int = 0
     _is_over: bool = False
+    #: Takes credentials out of what is told of the lines.
+    redact: Callable[[str], str] = str
 
     def __attrs_post_init__(self) -> None:
         self._changed = threading.Condition(self._lock)
@@ -85,7 +94,8 @@ class Tail:
 
         with self._lock:
             self._changed.wait_for(lambda: self._is_over or found() is not None, timeout)
-            return found()
+            line = found()
+        return None if line is None else self.redact(line)
 
     def wait_over(self, timeout: float | None) -> bool:
         """Wait until nothing more comes; return whether that was within `timeout` seconds."""
@@ -95,7 +105,8 @@ class Tail:
     def text(self, lines: int = 40) -> str:
         """Return the last lines, joined."""
         with self._lock:
-            return "\n".join([*self._lines, self._partial][-lines - 1 :]).strip()
+            said = "\n".join([*self._lines, self._partial][-lines - 1 :]).strip()
+        return self.redact(said)
 
 
 class Drain:
@@ -132,14 +143,25 @@ class Drain:
 
     def _run(self) -> None:
         try:
+            came_at = 0.0
             while self._wait_readable():
                 data = self._read()
                 if not data:
                     break
                 self._on_data(data)
+                before, came_at = came_at, time.monotonic()
+                if came_at - before < _SOON and len(data) < _SMALL:
+                    self._rest()
         finally:
             self._pipe.close()
             self._on_end()
+
+    def _rest(self) -> None:
+        """Wait a moment, unless the drain must stop."""
+        if self._wake is not None and hasattr(select, "poll"):
+            poll = select.poll()
+            poll.register(self._wake, select.POLLIN)
+            poll.poll(_REST * 1000)
 
     def _read(self) -> bytes:
         try:

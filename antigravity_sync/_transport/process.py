@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from .._clock import Deadline
+from .._clock import Clock, Deadline
 from .._wire.frames import Endpoint, FrameDecoder, input_config, read_endpoint
 from ..errors import (
     HandshakeError,
@@ -30,6 +30,8 @@ from . import forks
 from .drain import Drain, Tail
 
 _FORCE_GRACE: Final = 1.0
+#: What a start that is undone waits for its process to be reaped.
+_UNDO_GRACE: Final = 2.0
 #: What a thread that runs no user code gets to end in, however little is left of the budget.
 _JOIN_GRACE: Final = 0.25
 #: How long the rest of stderr is waited for after an exit; a grandchild may hold it open for ever.
@@ -47,6 +49,8 @@ class HarnessProcess:
     Attributes:
         label: Prefix of its threads' names.
         stderr: The tail of its stderr.
+        on_words: Called with each line of stderr from the first on, on a drain's thread; set it
+            before `spawn`.
     """
 
     def __init__(self, label: str) -> None:
@@ -57,6 +61,7 @@ class HarnessProcess:
         self._decoder: FrameDecoder | None = FrameDecoder()
         self._handshake: queue.SimpleQueue[bytes | HandshakeError | None] = queue.SimpleQueue()
         self._on_line: Callable[[str], None] = _ignore_line
+        self.on_words: Callable[[str], None] = _ignore_line
         self._on_exit: Callable[[int | None], None] = _ignore_exit
         self._exit_lock = threading.Lock()
         self._exit_told = False
@@ -234,10 +239,12 @@ class HarnessProcess:
 
     def _take_stderr(self, data: bytes) -> None:
         for line in self.stderr.feed(data):
+            self.on_words(line)
             self._on_line(line)
 
     def _stderr_ended(self) -> None:
         for line in self.stderr.end():
+            self.on_words(line)
             self._on_line(line)
 
     def _tell_exit(self) -> None:
@@ -309,6 +316,10 @@ class HarnessProcess:
             code = self.wait(deadline)
         self.release(deadline)
         return code
+
+    def undo_start(self, clock: Clock) -> None:
+        """Put down a process that nobody has talked to, so that there is nothing to save."""
+        self.put_down(Deadline.after(clock, _UNDO_GRACE))
 
     def close_stdin(self) -> None:
         """Send end of file, the harness's signal to save and exit."""

@@ -8,7 +8,7 @@ from the releases themselves (`proto/collect_fields.py`).
 
 A binary without a version beside it is asked. A refused first message costs no more than its
 WebSocket, the harness names the field it stumbled over, and `null` for a field it does know changes
-nothing. So the first message carries a `null` for one field of each release (`with_probe`), and
+nothing. So the first message carries a `null` for one field of each release (see `probing`), and
 each refusal narrows the choice (`rejected_field_in`, `narrow`) until one is accepted, which then is
 the session::
 
@@ -29,6 +29,7 @@ from typing import Any, Final
 
 import attrs
 
+from .._media_types import MEDIA_TYPES
 from ..errors import ConfigError, HandshakeError, InternalError
 
 _Span = tuple[int, int]
@@ -62,8 +63,6 @@ _VERSION = re.compile(
     r"([0-9]{1,9}(?:\.[0-9]{1,9})*)"  # the release
     r"(?:(?:a|b|rc|\.post|\.dev|-|\+)[0-9A-Za-z.+-]*)?"  # and whatever a packager may add to it
 )
-# The harness separates the first two words by a plain or a no-break space, at random.
-_REJECTION = re.compile(r'\bproto:[ \u00a0].*?\bunknown field "([^"]+)"')
 
 
 def parse_version(text: str) -> tuple[int, ...]:
@@ -155,6 +154,11 @@ class Dialect:
         """
         return not self._since("0.1.11")
 
+    def takes_media(self, mime_type: str) -> bool:
+        """Return whether files of this type reach the model, in a prompt or from a tool."""
+        known = MEDIA_TYPES.get(mime_type)
+        return known is not None and self._since(known.since)
+
     @property
     def first_trigger_ok(self) -> bool:
         """Return whether an `automatedTrigger` may be the first input of a conversation.
@@ -191,6 +195,23 @@ class Dialect:
         return self._since("0.1.6")
 
     @property
+    def can_rewrite(self) -> bool:
+        """Return whether the answer to a `PRE_TOOL` hook may change the arguments.
+
+        Since 0.1.7. 0.1.6 loses an answer that tries to.
+        """
+        return self._since("0.1.7")
+
+    @property
+    def unswitchable_tools(self) -> tuple[str, ...]:
+        """Return the built-in tools that are offered whatever the flags say.
+
+        From 0.1.6, which brought them, to 0.1.13; 0.1.14 has flags for them.
+        """
+        is_stuck = self._since("0.1.6") and not self._since("0.1.14")
+        return ("manage_task", "schedule") if is_stuck else ()
+
+    @property
     def rewrites_with_struct(self) -> bool:
         """Return whether new arguments go as an object into `preToolResult.modifiedArgs`.
 
@@ -224,12 +245,64 @@ class Dialect:
         return self._since("0.1.13")
 
     @property
+    def announces_skills(self) -> bool:
+        """Return whether the harness's own instructions name the skills: all but 0.1.19's do."""
+        return self.version != "0.1.19"
+
+    @property
     def has_stop_hook(self) -> bool:
         """Return whether the `STOP` hook exists.
 
         Since 0.1.16.
         """
         return self._since("0.1.16")
+
+    @property
+    def has_subagents(self) -> bool:
+        """Return whether a declared subagent has the instructions and tools it was declared with.
+
+        Since 0.1.10. On 0.1.8 and 0.1.9 some of the tools are missing; before, it is listed, and
+        what runs is a copy of the agent itself.
+        """
+        return self._since("0.1.10")
+
+    @property
+    def governs_subagents(self) -> bool:
+        """Return whether the built-in tools of declared subagents pass hooks and rules.
+
+        So until 0.1.17. Since 0.1.18 nothing is asked and no rule of `policyConfig` counts; only
+        the harness's own subagents, `self` and `research`, are still held.
+        """
+        return not self._since("0.1.18")
+
+    @property
+    def governs_defined_subagents(self) -> bool:
+        """Return whether the same is true of those that a model defines by itself.
+
+        So until 0.1.16.
+        """
+        return not self._since("0.1.17")
+
+    @property
+    def limits_subagent_tools(self) -> bool:
+        """Return whether a declared subagent is offered only the custom tools it names.
+
+        Since 0.1.21. Before, it is offered all of the agent's.
+        """
+        return self._since("0.1.21")
+
+    @property
+    def lacked_by_subagents(self) -> tuple[str, ...]:
+        """Return the built-in tools that no declared subagent is offered, whatever its flags say.
+
+        The web tools since 0.1.14, `manage_task` since 0.1.18.
+        """
+        lacked: tuple[str, ...] = ("run_workflow",)
+        if not self._since("0.1.18"):
+            lacked += ("manage_task",)
+        if not self._since("0.1.14"):
+            lacked += ("search_web", "read_url_content")
+        return lacked
 
     # ── session ─────────────────────────────────────────────────────────────────────────────────
 
@@ -343,57 +416,6 @@ def _form_at(forms: list[_Form], index: int) -> str | None:
         if first <= index <= last:
             return kind
     return None
-
-
-# ── probing ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def probe_fields() -> dict[str, Any]:
-    """Return a `HarnessConfig` whose every field is `null`: one for each release that can be told.
-
-    They stand in the order in which releases brought them, because the harness reads in that order
-    and names the first one that it does not know. No message appears whose mere presence means
-    something, such as `policyConfig`. 0.1.8 and 0.1.9, 0.1.14 and 0.1.15, 0.1.19 and 0.1.20 take
-    the same first messages: the newer one's rules serve both, and `announces_tasks` of 0.1.8 is the
-    only property that comes out wrong.
-    """
-    run_command = {"maxTimeoutMs": None, "enableDaemonCommands": None, "enableSandbox": None}
-    return {
-        "toolOutputTruncation": None,  # 0.1.6
-        "sessionContinuationMode": None,  # 0.1.7
-        "retryConfig": None,  # 0.1.8
-        "policyConfig": None,  # 0.1.10
-        "agentBehavior": None,  # 0.1.11
-        "harnessSideTools": {
-            "runCommand": run_command,  # 0.1.12, 0.1.13, 0.1.16
-            "manageTask": None,  # 0.1.14
-        },
-        "compactionConfig": None,  # 0.1.17
-        "rulesConfig": None,  # 0.1.18
-        "skillsConfig": None,  # 0.1.19
-        "systemInstructions": {"overrides": None},  # 0.1.21
-        "mcpMaxOutputBytes": None,  # 0.1.22
-    }
-
-
-def with_probe(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a `HarnessConfig` with the probing fields in front and its own values untouched."""
-    return _merged(probe_fields(), config)
-
-
-def _merged(probe: dict[str, Any], config: dict[str, Any]) -> dict[str, Any]:
-    merged = {**probe, **config}  # keys keep their place of the probe, values are the config's
-    for key, value in probe.items():
-        own = config.get(key, value)
-        if isinstance(value, dict) and isinstance(own, dict):
-            merged[key] = _merged(value, own)
-    return merged
-
-
-def rejected_field_in(line: str) -> str | None:
-    """Return the field that this stderr line of the harness complains about, if it does."""
-    match = _REJECTION.search(line)
-    return None if match is None else match[1]
 
 
 def narrow(candidates: tuple[str, ...], rejected_field: str) -> tuple[str, ...]:

@@ -8,32 +8,18 @@ from typing import Any, Final
 
 import attrs
 
-from ..capabilities import BuiltinTool
+from .._structured import AnswerForm
 from ..config import AgentConfig
 from ..hooks import wanted
 from ..tools import Tool
-from .dialect import Dialect, with_probe
+from .dialect import Dialect
+from .mcp import render_servers
+from .models import render_models
+from .offers import declared_tool, tool_flags
 from .policies import static_rules
-
-#: Canonical tool name → the flag that offers it.
-_FLAGS: Final = {
-    BuiltinTool.LIST_DIRECTORY: "listDir",
-    BuiltinTool.SEARCH_DIRECTORY: "grepSearch",
-    BuiltinTool.FIND_FILE: "find",
-    BuiltinTool.VIEW_FILE: "viewFile",
-    BuiltinTool.CREATE_FILE: "writeToFile",
-    BuiltinTool.EDIT_FILE: "fileEdit",
-    BuiltinTool.RUN_COMMAND: "runCommand",
-    BuiltinTool.ASK_QUESTION: "userQuestions",
-    BuiltinTool.START_SUBAGENT: "subagents",
-    BuiltinTool.GENERATE_IMAGE: "generateImage",
-    BuiltinTool.SEARCH_WEB: "searchWeb",
-    BuiltinTool.READ_URL_CONTENT: "readUrlContent",
-    BuiltinTool.MANAGE_TASK: "manageTask",
-    BuiltinTool.SCHEDULE: "schedule",
-    BuiltinTool.RUN_WORKFLOW: "runWorkflow",
-}
-
+from .probing import with_probe
+from .prompting import main_instructions
+from .subagents import render_subagents
 
 #: Hook of ours → the harness's, for those that only it can call.
 _HOOKS: Final = {
@@ -100,12 +86,12 @@ def _harness_config(
     dialect: Dialect,
 ) -> dict[str, Any]:
     rendered: dict[str, Any] = {
-        "models": [_model(config, api_key)],
+        "models": render_models(config, api_key, dialect),
         "workspaces": [
             {"filesystemWorkspace": {"directory": str(path)}} for path in config.workspaces
         ],
         "appDataDir": app_data_dir,
-        "harnessSideTools": _tools(config),
+        "harnessSideTools": tool_flags(config.capabilities),
         "retryConfig": _retry(config),
         "sessionContinuationMode": conversation.mode,
     }
@@ -115,16 +101,22 @@ def _harness_config(
     if enabled:
         rendered["enabledHooks"] = enabled
     if config.tools:
-        rendered["tools"] = [_tool(tool) for tool in config.tools if isinstance(tool, Tool)]
+        rendered["tools"] = [declared_tool(one) for one in config.tools if isinstance(one, Tool)]
     if "on_questions" in wanted(config.hooks):
         rendered["agentBehavior"] = "AGENT_BEHAVIOR_INTERACTIVE"
+    rendered |= render_servers(config, dialect)
+    rendered |= render_subagents(config, dialect)
     governance = _policy_config(config, dialect)
     if governance is not None:
         rendered["policyConfig"] = governance
-    if config.system_instructions is not None:
-        rendered["systemInstructions"] = {
-            "custom": {"part": [{"text": config.system_instructions}]}
-        }
+    told = main_instructions(config, dialect)
+    if told is not None:
+        rendered["systemInstructions"] = told
+    if config.response_schema is not None:
+        schema = AnswerForm.of(config.response_schema).schema
+        rendered["finishToolSchemaJson"] = json.dumps(schema, ensure_ascii=False)
+    if config.skills_paths:
+        rendered["skillsPaths"] = list(config.skills_paths)
     return rendered
 
 
@@ -136,14 +128,6 @@ def _enabled_hooks(config: AgentConfig) -> list[str]:
     return names + [wire for hook, wire in _HOOKS.items() if hook in hooks]
 
 
-def _tool(tool: Tool) -> dict[str, Any]:
-    return {
-        "name": tool.name,
-        "description": tool.description,
-        "parametersJsonSchema": json.dumps(tool.parameters),
-    }
-
-
 def _policy_config(config: AgentConfig, dialect: Dialect) -> dict[str, Any] | None:
     """Return what the harness enforces itself, beside what we decide: defence in depth.
 
@@ -151,7 +135,7 @@ def _policy_config(config: AgentConfig, dialect: Dialect) -> dict[str, Any] | No
     refuses to start with it (DESIGN section 4).
     """
     is_contained = config.contain_workspaces and bool(tuple(config.workspaces))
-    rules = static_rules(config.policies, ())
+    rules = static_rules(config.policies, (server.name for server in config.mcp_servers))
     if not is_contained and (rules is None or not dialect.has_containment_switch):
         return None
     rendered: dict[str, Any] = {
@@ -160,22 +144,6 @@ def _policy_config(config: AgentConfig, dialect: Dialect) -> dict[str, Any] | No
     if not is_contained:
         rendered["workspaceContainment"] = "WORKSPACE_CONTAINMENT_DISABLED"
     return rendered
-
-
-def _model(config: AgentConfig, api_key: str) -> dict[str, Any]:
-    model = config.text_model()
-    endpoint: dict[str, Any] = {"apiKey": api_key}
-    if model.endpoint.base_url:
-        endpoint["baseUrl"] = model.endpoint.base_url
-    if model.endpoint.headers:
-        endpoint["httpHeaders"] = dict(model.endpoint.headers)
-    return {"name": model.name, "types": ["MODEL_TYPE_TEXT"], "geminiApiEndpoint": endpoint}
-
-
-def _tools(config: AgentConfig) -> dict[str, Any]:
-    # Every flag is sent, on or off: what an absent one means changed twice (WIRE section 0, row 7).
-    wanted = config.capabilities.tools
-    return {flag: {"enabled": tool in wanted} for tool, flag in _FLAGS.items()}
 
 
 def _retry(config: AgentConfig) -> dict[str, Any]:

@@ -9,6 +9,7 @@ the items of its scripts are in `antigravity_sync.testing.fake_harness`. The pyt
 from __future__ import annotations
 
 from antigravity_sync.testing._gates import ModelGate
+from antigravity_sync.testing._replay import ReplayedTurn, replay
 from antigravity_sync.testing._requests import ModelRequest
 from antigravity_sync.testing.fake_harness import FakeHarness
 from antigravity_sync.testing.replies import (
@@ -38,6 +39,7 @@ __all__ = [
     "FakeHarness",
     "ModelGate",
     "ModelRequest",
+    "ReplayedTurn",
     "ScriptedModel",
     "always",
     "blocked",
@@ -53,6 +55,7 @@ __all__ = [
     "pause",
     "raw",
     "refuse",
+    "replay",
     "thought",
     "truncated",
     "usage",

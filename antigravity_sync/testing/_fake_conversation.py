@@ -41,15 +41,14 @@ class Conversation:
                     self._recall(json.loads(line))
 
     def create(self) -> None:
-        """Make it exist for those who resume it later."""
-        if self._path is not None:
-            with open(self._path, "a", encoding="utf-8"):
-                pass
+        """Make it exist for those who resume it later; an empty file would be a damaged one."""
+        if not self.is_resumed:
+            self._keep({"conversation": self.id})
 
     def _recall(self, entry: Message) -> None:
         if "usage" in entry:
             self._usage, self._has_usage = entry["usage"], True
-        else:
+        elif "step" in entry:
             self.history.append(entry["step"])
             self._next_index = entry["step"]["stepIndex"] + 1
 

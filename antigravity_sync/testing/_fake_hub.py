@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import socket
 import threading
@@ -134,7 +135,13 @@ class Hub:
         return None
 
     def conversation_path(self, conversation_id: str) -> str:
-        """Return where the steps of a conversation are kept for a later process."""
+        """Return where the steps of a conversation are kept for a later process.
+
+        In the storage directory, as the real harness does it; elsewhere if there is none, or if the
+        id is none that the real one takes.
+        """
+        if os.path.isdir(self.storage) and re.fullmatch("[a-zA-Z0-9-]+", conversation_id):
+            return os.path.join(self.storage, f"{conversation_id}.db")
         name = f"{self.storage}\0{conversation_id}".encode("utf-8", "surrogatepass")
         return os.path.join(self._home, "conversations", hashlib.sha256(name).hexdigest())
 

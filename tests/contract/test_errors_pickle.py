@@ -43,6 +43,7 @@ FACTS: dict[str, Any] = {
     "http_code": 429,
     "retryable": True,
     "name": "add",
+    "pid": 4711,
 }
 
 #: A hook that takes too long ends the session, which is more than a timeout.

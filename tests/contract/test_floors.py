@@ -23,12 +23,33 @@ from tests.contract.source import (
 #: The floors, from the ground up. A module imports from lower floors, and on its own floor from
 #: those that stand before it. What is inside a package of a floor is ordered by having no circles.
 FLOORS: Final = (
-    ("errors", "_clock", "_version", "_checks", "_shapes", "_docstrings", "_paths"),
+    (
+        "errors",
+        "_clock",
+        "_logs",
+        "_version",
+        "_checks",
+        "_shapes",
+        "_docstrings",
+        "_paths",
+        "_media_types",
+    ),
     ("responses", "events", "_messages", "content"),
     # What a function's signature says, as a schema and as a check.
     ("_written", "_scopes", "_records", "_annotations", "_convert", "_results", "_schema"),
-    ("_signatures", "_arguments"),
-    ("capabilities", "questions", "hooks", "containment", "policy", "models", "tools"),
+    ("_signatures", "_arguments", "_json_schema", "_schema_check", "_structured"),
+    (
+        "capabilities",
+        "instructions",
+        "questions",
+        "hooks",
+        "containment",
+        "policy",
+        "models",
+        "mcp",
+        "tools",
+        "subagents",
+    ),
     ("config",),
     ("_wire", "_core"),
     ("_transport",),
@@ -54,6 +75,7 @@ ANY: Final = {
     "testing": "JSON as a model or a harness would send it, and arguments that are passed on",
     "_checks": "whatever a user gave, before it is known to be right",
     "config": "the same, and the one option that is plain JSON",
+    "mcp": "validators of attrs take whatever a user gave",
     "policy": "validators and converters of attrs take anything",
     "events": "`to_dict` makes plain JSON",
     "errors": "errors stand below the values that they carry",
@@ -274,6 +296,10 @@ def careless_logging(module: Module) -> Iterator[str]:
             is_ours = isinstance(logger, ast.Constant) and str(logger.value).startswith(PACKAGE)
             if not is_ours:
                 yield f"line {call.lineno} takes another logger"
+        elif ast.unparse(call).endswith(
+            ("logging.NullHandler()", ".addHandler(logging.NullHandler())")
+        ):
+            pass  # what keeps Python from printing records of a program that has set up nothing
         elif name.startswith("logging.") or name.endswith((".addHandler", ".setLevel")):
             yield f"line {call.lineno} calls {name}"
 

@@ -376,7 +376,7 @@ def test_close_when_a_send_is_blocked_then_frees_it():
     """A prompt that nobody reads blocks the pump; close() tears it loose."""
     with FakeHarness(version=VERSION, never_read=True) as fake:
         agent = fake_agent(fake).start()
-        chat = Task(lambda: agent.chat("x" * 30_000_000, timeout=None))
+        chat = Task(lambda: agent.chat("x" * 8_000_000, timeout=None))
         wait_until(lambda: not agent.is_idle, "the turn")
         report = agent.close()
         assert (report.leftovers, report.exit_code) == ((), 0)

@@ -181,7 +181,7 @@ def test_death_when_idle_then_the_next_call_says_so():
 def test_death_when_a_send_is_blocked_then_frees_it():
     """A prompt that nobody will read any more fails with the death."""
     with FakeHarness(version=VERSION, never_read=True) as fake, fake_agent(fake) as agent:
-        chat = Task(lambda: agent.chat("x" * 30_000_000, timeout=None))
+        chat = Task(lambda: agent.chat("x" * 8_000_000, timeout=None))
         wait_until(lambda: not agent.is_idle, "the turn")
         killed(fake)
         with pytest.raises(SessionLostError) as caught:
@@ -261,7 +261,7 @@ def test_freeze_when_a_prompt_cannot_be_sent_then_it_times_out():
         fake_agent(fake) as agent,
         pytest.raises(TurnTimeoutError),
     ):
-        agent.chat("x" * 30_000_000, timeout=0.5)
+        agent.chat("x" * 8_000_000, timeout=0.5)
 
 
 # ── the connection ──────────────────────────────────────────────────────────────────────────────

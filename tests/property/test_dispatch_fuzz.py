@@ -214,7 +214,7 @@ class Desk:
 
         def make_gate(ask_person: AskPerson, run: Run) -> Gate:
             fence = Containment(writable=("/w",), base="/w", command_directory="/w")
-            can_rewrite = self._dialect.has_pre_tool_hook
+            can_rewrite = self._dialect.can_rewrite
             return Gate(policies, (), fence, ask_person, run, can_rewrite=can_rewrite)
 
         callbacks = Callbacks({each.name: each for each in _TOOLS})

@@ -11,7 +11,7 @@ import pytest
 
 from antigravity_sync import SUPPORTED_HARNESS_VERSION
 from tests.contract.source import ROOT
-from tests.versions import harness_path
+from tests.versions import VERSIONS, harness_path
 
 pytestmark = pytest.mark.real
 
@@ -21,15 +21,30 @@ ESSENTIAL = {
     "approve_commands": "No terminal to ask at, so this is denied: echo hello",
     "ask_the_user": "No terminal to ask at, so this stays unanswered.",
     "custom_tools": "-> ordered on thread MainThread",
+    "images": "Request 2 to the model held 2 picture(s).",
+    "mcp_server": "mcp_shop_sell_out {}: Denied(",
     "policies": "[view_file was refused: secrets stay secret]",
     "quickstart": "Those are the files I was allowed to see.",
+    "resume": "You are Ada; 3 messages tell me so.",
+    "subagents": "clerk: There are 3 hammers.",
     "sqlite_tools": "in_stock: 7",
+    "structured_output": "complaint of Ada: 2 kettle",
 }
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+#: Those whose point another version could spoil: they run on all, the others on the pinned one.
+ON_ALL_VERSIONS = ("approve_commands", "custom_tools")
+RUNS = [
+    pytest.param(example, version, id=f"{example.stem}-{version}")
+    for example in EXAMPLES
+    for version in dict.fromkeys((SUPPORTED_HARNESS_VERSION, *VERSIONS))
+    if version == SUPPORTED_HARNESS_VERSION or example.stem in ON_ALL_VERSIONS
+]
+
+
+@pytest.mark.parametrize(("example", "version"), RUNS)
 def test_example_when_run_without_key_and_terminal_then_shows_its_point(
-    example: Path, tmp_path: Path
+    example: Path, version: str, tmp_path: Path
 ) -> None:
     """Whoever adds an example says here what is essential of it."""
     done = subprocess.run(
@@ -37,7 +52,7 @@ def test_example_when_run_without_key_and_terminal_then_shows_its_point(
         cwd=tmp_path,
         env={
             **os.environ,  # in which no test has a key
-            "ANTIGRAVITY_HARNESS_PATH": str(harness_path(SUPPORTED_HARNESS_VERSION)),
+            "ANTIGRAVITY_HARNESS_PATH": str(harness_path(version)),
             "HOME": str(tmp_path),
             "PYTHONPATH": str(ROOT),
         },

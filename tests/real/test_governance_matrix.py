@@ -14,16 +14,20 @@ import attrs
 import pytest
 
 from antigravity_sync import Agent, Decision, Hooks, policy
+from antigravity_sync.errors import ConfigError
 from antigravity_sync.events import Allowed, Denied, ToolAction, ToolCallDispatched
 from antigravity_sync.responses import ChatResponse
 from antigravity_sync.testing import ScriptedModel
-from tests.kinds import ALL, BUILTIN, CAPABILITIES, CHANGING, CUSTOM, Kind, leave_mark, told
+from tests.kinds import BUILTIN, CAPABILITIES, CHANGING, CUSTOM, MCP, Kind, leave_mark, told
+from tests.mcp import PlainServer
 from tests.versions import VERSIONS, release
 
 pytestmark = pytest.mark.real
 
 #: What a cell may say.
-RAN, DENIED, MOVED, NOT_OFFERED = "ran", "denied", "moved", "not offered"
+RAN, DENIED, MOVED, NOT_OFFERED, REFUSED = "ran", "denied", "moved", "not offered", "refused"
+
+ALL: Final = (*BUILTIN, CUSTOM, MCP)
 
 #: (path, kind, version) → what happened there; the last test prints it.
 TABLE: dict[tuple[str, str, str], str] = {}
@@ -158,8 +162,17 @@ WAYS: Final[dict[str, Way]] = {
 }
 
 
-def kinds_in(workspace: Path) -> list[Kind]:
-    return [Kind(name, workspace / name).prepare() for name in ALL]
+def kinds_in(workspace: Path, names: tuple[str, ...] = ALL) -> list[Kind]:
+    return [Kind(name, workspace / name).prepare() for name in names]
+
+
+def everything(place: Path) -> dict[str, Any]:
+    """Return the options that offer every kind of tool."""
+    return {
+        "capabilities": CAPABILITIES,
+        "tools": [leave_mark],
+        "mcp_servers": [PlainServer(place).option()],
+    }
 
 
 def script_of(kinds: list[Kind]) -> list[Any]:
@@ -217,7 +230,7 @@ def test_call_when_it_is_decided_then_that_is_what_happens(make_agent, tmp_path,
     way = WAYS[name]
     kinds = kinds_in(tmp_path / "workspace")
     problems = []
-    options = {"capabilities": CAPABILITIES, "tools": [leave_mark], **way.options}
+    options = {**everything(tmp_path), **way.options}
     with ScriptedModel(*script_of(kinds)) as model, make_agent(model, **options) as agent:
         for kind in kinds:
             events, response = play(agent, "go")
@@ -234,8 +247,8 @@ def test_call_when_it_is_decided_then_that_is_what_happens(make_agent, tmp_path,
 
 
 def test_call_when_there_is_no_rule_then_only_what_reads_is_there(make_agent, tmp_path, version):
-    """By default the model can look at files and call your own tools, and nothing else."""
-    kinds = kinds_in(tmp_path / "workspace")
+    """By default the model can look at files and call your own tools; MCP servers need a rule."""
+    kinds = kinds_in(tmp_path / "workspace", (*BUILTIN, CUSTOM))
     problems = []
     with (
         ScriptedModel(*script_of(kinds)) as model,
@@ -252,6 +265,9 @@ def test_call_when_there_is_no_rule_then_only_what_reads_is_there(make_agent, tm
                 outcome = RAN
             TABLE["no rule (read-only)", kind.name, version] = "WRONG" if found else outcome
             problems += [f"{kind.name}: {problem}" for problem in found]
+    with pytest.raises(ConfigError, match="nothing governs them"):
+        make_agent(model, mcp_servers=[PlainServer(tmp_path).option()])
+    TABLE["no rule (read-only)", MCP, version] = REFUSED
     offered = set(model.requests[0].tools)
     assert not offered & {"write_to_file", "replace_file_content", "run_command"}
     assert problems == []
@@ -277,7 +293,7 @@ def test_call_when_a_hook_rewrites_it_then_that_is_where_it_runs(
         (kind.place / "read").write_text("old")
         (kind.place / next(p.name for p in kind.place.glob("zqx*.txt"))).unlink()
     problems = []
-    options = {"capabilities": CAPABILITIES, "tools": [leave_mark], **hook(rewrite)}
+    options = {**everything(tmp_path), **hook(rewrite)}
     with (
         caplog.at_level(logging.WARNING, "antigravity_sync"),
         ScriptedModel(*script_of(kinds)) as model,
@@ -337,7 +353,7 @@ def test_matrix_when_all_has_run_then_no_cell_is_empty():
     missing = [
         (way, kind, version)
         for way in ways
-        for kind in (*BUILTIN, CUSTOM)
+        for kind in ALL
         for version in VERSIONS
         if (way, kind, version) not in TABLE
     ]

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from antigravity_sync.errors import ConfigError
+from antigravity_sync.errors import ConfigError, ProtocolError
 from antigravity_sync.events import Finished, ThinkingDelta, UsageUpdated
 from antigravity_sync.responses import Usage
 from antigravity_sync.testing import ModelGate, ScriptedModel, chunks, thought, usage
@@ -237,3 +237,19 @@ def test_drift_report_is_empty_after_a_turn(make_agent):
         agent.chat("a")
         agent.chat("b")
     assert drift_report() == {}
+
+
+def test_an_input_that_the_harness_drops_fails_the_turn_at_once(make_agent):
+    """It only says so on stderr, in words of its version, and would leave everybody waiting."""
+    gate = ModelGate()
+    with (
+        ScriptedModel(chunks("one", gate, "two"), "fine") as model,
+        make_agent(model) as agent,
+    ):
+        turn = agent.stream("go")
+        assert next(turn.text_deltas()) == "one"
+        agent._engine.pump.link.send('{"noSuchThing": 1}')
+        with pytest.raises(ProtocolError, match="noSuchThing"):
+            turn.response()
+        gate.release_all()
+        assert agent.chat("again").text == "fine"

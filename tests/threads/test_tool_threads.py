@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import sqlite3
+import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 
 import django
@@ -31,7 +33,7 @@ from antigravity_sync.testing.fake_harness import (
     user_echo,
     wait_for,
 )
-from tests.gates import CEILING, Gate, History, Task
+from tests.gates import CEILING, Gate, History, Task, wait_until
 
 VERSION = "0.1.10"
 END = [delta("done"), done(), idle()]
@@ -268,6 +270,57 @@ def test_an_exclusive_tool_runs_alone():
         gate.open()
         assert turn.response().text == "done"
     assert history.entries == ("alone in", "alone out", "other")
+
+
+def test_an_exclusive_tool_waits_for_those_that_run_already():
+    """It has a thread of its own, and stands still on it until the last of them has left."""
+    gates = {"one": Gate(), "two": Gate()}
+    history = History()
+
+    def stay(name: str) -> str:
+        history.add(f"{name} in")
+        gates[name].pass_through()
+        history.add(f"{name} out")
+        return "left"
+
+    one = tool(name="one", description="Be there.")(lambda: stay("one"))
+    two = tool(name="two", description="Be there.")(lambda: stay("two"))
+
+    @tool(exclusive=True)
+    def alone() -> str:
+        """Be alone."""
+        history.add("alone")
+        return "was alone"
+
+    def has_decided() -> bool:
+        """Return whether the third worker waits for the others, or does not."""
+        return "alone" in history.entries or "passing" in stack_of(f"{agent._engine.label}-tool-3")
+
+    with (
+        FakeHarness(calling_at_once("one", "two", "alone"), version=VERSION) as fake,
+        agent_on(fake, one, two, alone, tool_workers=3) as agent,
+    ):
+        chat = Task(lambda: agent.chat("go"))
+        for gate in gates.values():
+            gate.wait_arrived()
+        wait_until(has_decided, "a place at the turnstile")
+        gates["one"].open()
+        history.wait_for("one out")
+        wait_until(has_decided, "a place at the turnstile")
+        assert "alone" not in history.entries
+        gates["two"].open()
+        assert chat.result().text == "done"
+    assert history.entries[-3:] == ("one out", "two out", "alone")
+
+
+def stack_of(name: str) -> tuple[str, ...]:
+    """Return the functions that a thread is in, `()` if there is no such thread."""
+    frames = sys._current_frames()
+    for thread in threading.enumerate():
+        if thread.name == name and thread.ident in frames:
+            stack = traceback.extract_stack(frames[thread.ident])
+            return tuple(frame.name for frame in stack)
+    return ()
 
 
 def test_the_model_is_answered_at_the_deadline_and_the_stuck_worker_is_replaced():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypedDict
 
 from typing_extensions import assert_never, assert_type
 
@@ -17,10 +18,15 @@ from antigravity_sync import (
     Capabilities,
     ChatResponse,
     CloseReport,
+    Document,
     Gemini,
+    Image,
     Model,
     Retry,
+    SlashCommand,
     Step,
+    SystemInstructions,
+    Text,
     ToolCall,
     ToolInvocation,
     Turn,
@@ -57,18 +63,38 @@ from antigravity_sync.testing import ScriptedModel, call, thought
 from antigravity_sync.wire import drift_report
 
 
+def sends_files(agent: Agent) -> None:
+    picture = Image.from_path(Path("a.png"))
+    assert_type(picture, Image)
+    assert_type(Document.from_bytes(bytearray(b"x"), "text/plain"), Document)
+    assert_type(agent.chat(picture), ChatResponse)
+    pictures = [picture, picture]
+    agent.stream(pictures)
+    agent.chat(("Look:", Text("here"), picture, SlashCommand("goal")))
+
+
+class Form(TypedDict):
+    name: str
+
+
 def configures() -> AgentConfig:
     config = AgentConfig(
         harness_path=Path("/opt/localharness"),
         env={"HTTP_PROXY": None, "LANG": "C"},
         model=Model("m", Gemini(api_key="k", headers={"X-Team": "a"})),
+        system_instructions=SystemInstructions.append("Be brief.", ("Style", "No jokes.")),
         workspaces=[Path(), "/tmp"],
+        skills_paths="/skills",
         capabilities=Capabilities.read_only().enable("run_command", BuiltinTool.EDIT_FILE),
         policies=policy.deny("run_command", "no", when=lambda call: "rm" in str(call.args)),
         turn_timeout=None,
         retry=Retry(max_retries=1),
         raw_config={"x": [1]},
     )
+    for wanted in (Form, Gemini):
+        config.evolve(response_schema=wanted)
+    AgentConfig(response_schema=Form)
+    AgentConfig(response_schema={"type": "object"})
     assert_type(config.evolve(model="other"), AgentConfig)
     assert_type(config.text_model(), Model)
     assert_type(config.turn_timeout, float | None)

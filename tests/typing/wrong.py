@@ -10,8 +10,10 @@ from antigravity_sync import (
     AgentConfig,
     Capabilities,
     Gemini,
+    Image,
     Model,
     Retry,
+    SystemInstructions,
     policy,
 )
 from antigravity_sync.events import TextDelta
@@ -29,11 +31,13 @@ def mistakes(agent: Agent, config: AgentConfig, response: ChatResponse) -> None:
     AgentConfig("/opt/localharness")  # expect: call-arg, misc
     AgentConfig(modle="x")  # expect: call-arg
     AgentConfig(model=5)  # expect: arg-type
+    AgentConfig(resume="always")  # expect: arg-type
     AgentConfig(close_timeout=None)  # expect: arg-type
     AgentConfig(turn_timeout="5")  # expect: arg-type
     AgentConfig(policies=["deny_all"])  # expect: list-item
     AgentConfig(env={"A": 5})  # expect: dict-item
     AgentConfig(retry=3)  # expect: arg-type
+    AgentConfig(response_schema="object")  # expect: arg-type
     Model("m", "http://127.0.0.1")  # expect: arg-type
     Gemini("key")  # expect: call-arg, misc
     Retry(tries=3)  # expect: call-arg
@@ -42,6 +46,9 @@ def mistakes(agent: Agent, config: AgentConfig, response: ChatResponse) -> None:
     policy.allow("x", when=in_time)  # expect: arg-type
     policy.deny("x", lambda call: True)  # expect: arg-type
     agent.chat(b"Hello")  # expect: arg-type
+    agent.chat([5])  # expect: list-item
+    Image.from_path(5)  # expect: arg-type
+    SystemInstructions.append(5)  # expect: arg-type
     agent.chat("Hello", 5.0)  # expect: call-arg, misc
     agent.chat("Hello", timeout="5")  # expect: arg-type
     agent.chat_async("Hello")  # expect: attr-defined

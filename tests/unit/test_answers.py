@@ -19,6 +19,7 @@ from antigravity_sync._core.replies import (
     ToolReply,
     Unheard,
 )
+from antigravity_sync._core.toolsteps import mcp_action
 from antigravity_sync.responses import Action, Allowed, Denied
 from tests.stage import MAIN, step, tool
 
@@ -168,7 +169,7 @@ def test_answer_when_a_decision_is_made_then_the_message_carries_it(
 
 def test_asked_action_when_a_call_is_decided_then_its_name_is_canonical() -> None:
     """MCP tools carry their server, and the subagent tool has one name of two."""
-    assert answers.asked_action(HOOK) == Action("mcp_git_push", {"CommandLine": "ls"})
+    assert answers.asked_action(HOOK) == mcp_action("git", "push", {"CommandLine": "ls"})
     invoke = answers.frame_ask(m.PolicyFrame("1", "R", {"toolName": "invoke_subagent"}))
     assert answers.asked_action(invoke) == Action("start_subagent")
 

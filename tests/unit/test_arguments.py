@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from antigravity_sync._arguments import doubled, normalised, respelled, snake_case
+from antigravity_sync._arguments import (
+    as_in_step,
+    doubled,
+    from_step,
+    normalised,
+    respelled,
+    snake_case,
+)
 from antigravity_sync._paths import PATH_TOOLS
 
 #: A call as some harness version has it, and its arguments in the one spelling.
@@ -174,3 +181,32 @@ def test_tables_when_compared_then_every_path_has_its_spelling() -> None:
     for tool, use in PATH_TOOLS.items():
         for name in use.names:
             assert normalised(tool, {name: "/a"}) == {use.names[0]: "/a"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "shown", "spelled"),
+    [
+        (
+            "view_file",
+            {"file_path": "/a", "start_line": 1},
+            {"absolute_path": "/a", "start_line": 1},
+        ),
+        (
+            "find_file",
+            {"directory_path": "/a", "query": "*"},
+            {"search_directory": "/a", "pattern": "*"},
+        ),
+        ("search_directory", {"directory_path": "/a"}, {"search_path": "/a"}),
+        ("list_directory", {"directory_path": "/a"}, {"directory_path": "/a"}),
+        (
+            "run_command",
+            {"working_dir": "/a", "command_line": "ls"},
+            {"cwd": "/a", "command_line": "ls"},
+        ),
+        ("mine", {"file_path": "/a"}, {"file_path": "/a"}),
+    ],
+)
+def test_from_step_when_a_step_shows_arguments_then_in_the_one_spelling(tool, shown, spelled):
+    """As `normalised` has it, and back again."""
+    assert from_step(tool, shown) == spelled
+    assert as_in_step(tool, spelled) == shown

@@ -13,7 +13,17 @@ from typing import Any
 import attrs
 import pytest
 
-from antigravity_sync import Agent, AgentConfig, Capabilities, Gemini, Hooks, Model, Retry, policy
+from antigravity_sync import (
+    Agent,
+    AgentConfig,
+    Capabilities,
+    Gemini,
+    Hooks,
+    McpServer,
+    Model,
+    Retry,
+    policy,
+)
 from antigravity_sync.config import (
     KEY_VARIABLES,
     check_options,
@@ -48,6 +58,14 @@ BAD_VALUES: list[tuple[str, Any]] = [
     ("app_data_dir", 5),
     ("app_data_dir", ""),
     ("app_data_dir", "/tmp/" + LONE_SURROGATE),
+    ("conversation_id", 5),
+    ("conversation_id", ""),
+    ("conversation_id", LONE_SURROGATE),
+    ("conversation_id", "without a save_dir"),
+    ("resume", "always"),
+    ("resume", None),
+    ("resume", ["auto"]),
+    ("resume", "must"),
     ("model", 5),
     ("model", None),
     ("model", ""),
@@ -71,6 +89,10 @@ BAD_VALUES: list[tuple[str, Any]] = [
     ("workspaces", "/no/such/directory"),
     ("workspaces", __file__),
     ("workspaces", ["/tmp", "/no/such/directory"]),
+    ("announce_workspaces", "no"),
+    ("skills_paths", 5),
+    ("skills_paths", ["/tmp", "/no/such/directory"]),
+    ("skills_paths", __file__),
     ("capabilities", "all"),
     ("capabilities", {"view_file"}),
     ("policies", "deny_all"),
@@ -88,6 +110,16 @@ BAD_VALUES: list[tuple[str, Any]] = [
     ("tool_workers", -1),
     ("tool_workers", None),
     ("tool_workers", True),
+    ("mcp_servers", None),
+    ("mcp_servers", "python server.py"),
+    ("mcp_servers", [{"name": "git", "command": "git-mcp"}]),
+    ("mcp_servers", [McpServer.http("http://a", name="a")]),
+    ("mcp_servers", [McpServer.http("http://a", name="a"), McpServer.stdio("b", name="a")]),
+    ("response_schema", "object"),
+    ("response_schema", {"type": "array"}),
+    ("response_schema", int),
+    ("subagents", None),
+    ("subagents", ["helper"]),
     ("callback_wrapper", 5),
     ("callback_wrapper", "wrap"),
     *(
@@ -109,6 +141,9 @@ BAD_VALUES: list[tuple[str, Any]] = [
     ("max_history", 1.5),
     ("max_history", True),
     ("max_history", None),
+    ("wire_inspectors", 5),
+    ("wire_inspectors", ["print"]),
+    ("wire_inspectors", None),
     ("raw_config", []),
     ("raw_config", None),
     ("raw_config", {"x": object()}),
@@ -119,7 +154,9 @@ BAD_VALUES: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), BAD_VALUES, ids=[f"{n}={v!a}"[:60] for n, v in BAD_VALUES]
+    ("name", "value"),
+    BAD_VALUES,
+    ids=[f"{n}={v!a}"[:60].partition(" object at")[0] for n, v in BAD_VALUES],
 )
 def test_option_when_bad_then_the_error_names_it(name: str, value: Any) -> None:
     """A bad value is a `ConfigError`, which is a `ValueError`, and its text names the option."""
@@ -455,3 +492,15 @@ def test_evolve_when_one_option_changes_then_the_rest_stays() -> None:
     assert evolved == attrs.evolve(config, model=Model("two"))
     assert (evolved.task_wait, evolved.system_instructions) == (None, "be brief")
     assert config.text_model().name == "one"
+
+
+def test_resume_when_nothing_could_be_resumed_then_refused(tmp_path: Path) -> None:
+    """Nobody loses a memory that they thought they had: without a `save_dir` there is none."""
+    with pytest.raises(ConfigError, match="needs a save_dir"):
+        AgentConfig(conversation_id="bob")
+    with pytest.raises(ConfigError, match="needs the conversation_id"):
+        AgentConfig(resume="must", save_dir=tmp_path)
+    config = AgentConfig(conversation_id="bob", resume="must", save_dir=tmp_path)
+    with pytest.raises(ConfigError, match="needs a save_dir"):
+        config.evolve(save_dir=None)
+    assert AgentConfig(resume="never").conversation_id is None

@@ -13,10 +13,8 @@ from antigravity_sync._wire.dialect import (
     Dialect,
     narrow,
     parse_version,
-    probe_fields,
-    rejected_field_in,
-    with_probe,
 )
+from antigravity_sync._wire.probing import probe_fields, rejected_field_in, with_probe
 from antigravity_sync.errors import ConfigError, HandshakeError, InternalError
 
 #: Each property with the first and last release for which it holds.
@@ -26,6 +24,7 @@ SPANS = [
     ("has_error_message", "0.1.6", "0.1.22"),
     ("needs_confirmations", "0.1.5", "0.1.5"),
     ("has_pre_tool_hook", "0.1.6", "0.1.22"),
+    ("can_rewrite", "0.1.7", "0.1.22"),
     ("rewrites_with_struct", "0.1.17", "0.1.22"),
     ("has_policy_config", "0.1.10", "0.1.22"),
     ("has_containment_switch", "0.1.13", "0.1.22"),
@@ -34,6 +33,10 @@ SPANS = [
     ("has_continuation_mode", "0.1.7", "0.1.22"),
     ("has_retry_config", "0.1.8", "0.1.22"),
     ("has_budget", "0.1.11", "0.1.22"),
+    ("has_subagents", "0.1.10", "0.1.22"),
+    ("governs_defined_subagents", "0.1.5", "0.1.16"),
+    ("limits_subagent_tools", "0.1.21", "0.1.22"),
+    ("governs_subagents", "0.1.5", "0.1.17"),
     ("waits_for_subagents", "0.1.8", "0.1.22"),
     ("idles_while_tasks_run", "0.1.5", "0.1.7"),
     ("post_turn_blocks", "0.1.14", "0.1.22"),
@@ -156,10 +159,46 @@ def test_announces_tasks_when_asked_around_its_gap_then_0_1_9_does_not(
     assert dialect(version).announces_tasks is expected
 
 
+@pytest.mark.parametrize(
+    ("version", "expected"), [("0.1.18", True), ("0.1.19", False), ("0.1.20", True)]
+)
+def test_announces_skills_when_asked_around_its_gap_then_0_1_19_does_not(
+    version: str, expected: bool
+):
+    """One release lists no skills."""
+    assert dialect(version).announces_skills is expected
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("0.1.5", 0), ("0.1.6", 2), ("0.1.10", 2), ("0.1.13", 2), ("0.1.14", 0), ("0.1.22", 0)],
+)
+def test_unswitchable_tools_when_asked_then_two_until_they_got_flags(version: str, expected: int):
+    """They came with 0.1.6 and their flags with 0.1.14."""
+    assert len(dialect(version).unswitchable_tools) == expected
+
+
+@pytest.mark.parametrize(
+    ("version", "lacked"),
+    [
+        ("0.1.8", {"search_web", "read_url_content", "manage_task", "run_workflow"}),
+        ("0.1.13", {"search_web", "read_url_content", "manage_task", "run_workflow"}),
+        ("0.1.14", {"manage_task", "run_workflow"}),
+        ("0.1.17", {"manage_task", "run_workflow"}),
+        ("0.1.18", {"run_workflow"}),
+        ("0.1.22", {"run_workflow"}),
+    ],
+)
+def test_tools_when_a_subagent_is_given_all_then_these_are_lacking(version: str, lacked: set[str]):
+    """As each release was seen to offer them."""
+    assert set(dialect(version).lacked_by_subagents) == lacked
+
+
 def test_facts_when_listed_then_every_one_is_in_the_table():
     """No property goes untested."""
     facts = {name for name, member in vars(Dialect).items() if isinstance(member, property)}
-    assert facts == {name for name, _, _ in SPANS} | {"announces_tasks"}
+    listed = {"announces_skills", "announces_tasks", "lacked_by_subagents", "unswitchable_tools"}
+    assert facts == {name for name, _, _ in SPANS} | listed
 
 
 # ── filter ──────────────────────────────────────────────────────────────────────────────────────

@@ -9,9 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from antigravity_sync import events
+from antigravity_sync import Image, events
 from antigravity_sync.errors import ToolDispatchError
 from antigravity_sync.responses import Action, Allowed, ChatResponse, Denied, Step, ToolCall, Usage
+from tests.samples import PNG
 
 #: One of each kind, with something in every field that has a default worth checking.
 EXAMPLES: list[events.Event] = [
@@ -99,3 +100,11 @@ def test_common_fields_when_positional_then_refused() -> None:
     """Where it belongs is given by name, so that kinds can grow fields of their own."""
     with pytest.raises(TypeError):
         events.TextDelta("text", "trajectory")  # type: ignore[misc]
+
+
+def test_to_dict_when_a_tool_returned_an_image_then_its_size_alone() -> None:
+    """Content of files is no JSON, and nothing for a log."""
+    picture = Image.from_bytes(PNG)
+    event = events.ToolCallFinished(name="shoot", call_id="1", result={"photo": picture})
+    photo = {"mime_type": "image/png", "data": f"{len(PNG)} bytes"}
+    assert json.loads(json.dumps(event.to_dict()))["result"] == {"photo": photo}

@@ -1,7 +1,7 @@
 """What of the rules is sent to the harness, judged by a model of how the harness reads it.
 
-The model says what was seen on real harnesses; `tests/real/test_policies_translation.py` checks it
-there.
+The model says what was seen on real harnesses; `tests/real/test_policies_agreement.py` asks them
+themselves.
 """
 
 from __future__ import annotations

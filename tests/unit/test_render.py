@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
-from antigravity_sync import AgentConfig, Capabilities, Gemini, Hooks, Model, Retry, policy
+from antigravity_sync import (
+    AgentConfig,
+    Capabilities,
+    Gemini,
+    Hooks,
+    McpServer,
+    Model,
+    Retry,
+    Subagent,
+    policy,
+)
 from antigravity_sync._wire import dialect as dialect_module
-from antigravity_sync._wire.dialect import ALL_VERSIONS, NEWEST, Dialect, probe_fields
+from antigravity_sync._wire.dialect import ALL_VERSIONS, NEWEST, Dialect
+from antigravity_sync._wire.probing import probe_fields
 from antigravity_sync._wire.render import Conversation, Rendered, render_init
 from antigravity_sync.capabilities import BuiltinTool
 from antigravity_sync.config import check_options
@@ -202,7 +214,8 @@ def test_workspaces_when_several_then_in_order(tmp_path: Path) -> None:
 
 def test_instructions_when_given_then_they_replace() -> None:
     """Text replaces the harness's own instructions; without text nothing is sent."""
-    assert sent()["systemInstructions"] == {"custom": {"part": [{"text": "Be brief."}]}}
+    text, _note = sent()["systemInstructions"]["custom"]["part"]
+    assert text == {"text": "Be brief."}
     assert "systemInstructions" not in sent(AgentConfig())
 
 
@@ -332,6 +345,8 @@ LOCAL_OPTIONS = {
     "env": "the child's environment",
     "save_dir": "in the handshake",
     "app_data_dir": "passed in resolved",
+    "conversation_id": "passed in resolved",
+    "resume": "passed in resolved",
     "api_key": "passed in resolved",
     "turn_timeout": "ours",
     "start_timeout": "ours",
@@ -354,11 +369,16 @@ CHANGED = {
     "base_url": "http://127.0.0.1:2",
     "system_instructions": "Other.",
     "workspaces": (),
+    "announce_workspaces": False,
+    "skills_paths": [os.curdir],
     "capabilities": Capabilities.none(),
-    "policies": [],
+    "policies": [policy.allow_all()],
     "hooks": [Hooks(on_post_tool=lambda _outcome: None)],
     "contain_workspaces": False,
     "tools": [pick],
+    "mcp_servers": [McpServer.http("http://127.0.0.1:3", name="web")],
+    "subagents": [Subagent("helper")],
+    "response_schema": {"type": "object"},
     "retry": Retry(max_retries=1),
     "raw_config": {"x": 1},
 }
@@ -375,5 +395,9 @@ def test_options_when_one_is_added_then_it_is_rendered_or_ours() -> None:
 @pytest.mark.parametrize("name", CHANGED)
 def test_option_when_changed_then_the_message_changes(name: str) -> None:
     """No option of the harness is silently ignored."""
-    base = AgentConfig(policies=[policy.deny("run_command")])
+    base = AgentConfig(
+        policies=[policy.deny("run_command")],
+        system_instructions="Mine.",
+        capabilities=Capabilities.read_only().enable("start_subagent"),
+    )
     assert sent(base.evolve(**{name: CHANGED[name]})) != sent(base)

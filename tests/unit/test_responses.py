@@ -99,3 +99,10 @@ def test_decisions_when_matched_then_told_apart() -> None:
             assert reason == "because"
         case Allowed():
             pytest.fail("a denial is not allowed")
+
+
+def test_step_when_it_never_ended_then_interrupted() -> None:
+    """A step that waits for somebody, or whose state nobody knows, has not ended either."""
+    states = ("DONE", "ERROR", "ACTIVE", "WAITING_FOR_USER", "MOON")
+    steps = [Step(0, "t", True, "MODEL", "USER", state) for state in states]
+    assert [step.is_interrupted for step in steps] == [False, False, True, True, True]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from antigravity_sync import _messages as m
 from antigravity_sync._arguments import plain_path, snake_case
 from antigravity_sync._core.steps import StepRecord, error_text, is_text_frame
-from antigravity_sync._core.toolsteps import read_action
+from antigravity_sync._core.toolsteps import mcp_action, read_action
 from antigravity_sync.events import (
     Compacted,
     ErrorRaised,
@@ -139,7 +140,7 @@ def test_action_when_it_was_refused_then_it_is_not_shown_again() -> None:
         (
             "viewFile",
             {"filePath": "file:///w/a%20b.txt", "startLine": 0},
-            Action("view_file", {"file_path": "/w/a b.txt", "start_line": 0}),
+            Action("view_file", {"absolute_path": "/w/a b.txt", "start_line": 0}),
         ),
         (
             "listDirectory",
@@ -149,9 +150,22 @@ def test_action_when_it_was_refused_then_it_is_not_shown_again() -> None:
         (
             "mcpTool",
             {"serverName": "git", "toolName": "push", "argumentsJson": "{}"},
-            Action("mcp_git_push", {"arguments_json": "{}"}),
+            mcp_action("git", "push", {}),
         ),
-        ("mcpTool", {}, Action("mcp__")),
+        (
+            "mcpTool",
+            {"serverName": "git", "toolName": "push", "argumentsJson": '{"filePath": "file:///x"}'},
+            mcp_action("git", "push", {"filePath": "file:///x"}),
+        ),
+        (
+            "mcpTool",
+            {"serverName": "git", "toolName": "push", "argumentsJson": "[1", "isNew": True},
+            attrs.evolve(
+                mcp_action("git", "push", {"arguments": "[1"}),
+                extra={"server_name": "git", "tool_name": "push", "is_new": True},
+            ),
+        ),
+        ("mcpTool", {"serverName": 1}, mcp_action("", "", {})),
         (
             "invokeSubagent",
             {"typeName": "coder"},

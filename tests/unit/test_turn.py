@@ -149,21 +149,43 @@ def test_open_steps_when_a_turn_hangs_then_each_has_a_word() -> None:
     assert turn.open_steps() == ("step 1 runCommand", f"step 2 {'Hello' * 8}", "step 3")
 
 
-def test_refuse_when_equal_calls_are_open_then_one_of_them_is_meant() -> None:
-    """Each refusal covers one step: open, of the same trajectory, with the same call."""
-    turn, _ = turn_of(
-        echo(0),
+def test_refuse_when_a_step_fails_for_it_then_it_is_not_shown_again() -> None:
+    """Each refusal covers one step: of the same trajectory and call, failed with our reason."""
+    turn, _ = turn_of(echo(0), tool(1), tool(2), tool(3), tool(4), tool(5, command="other"))
+    turn.refuse(MAKE, MAIN, "no")
+    ended = [
         tool(1, "DONE"),
-        tool(2, command="other"),
-        tool(9, trajectory_id=SUB),
-        tool(3),
-        tool(4),
-    )
-    turn.refuse(MAKE, MAIN)
-    ended = [tool(n, "ERROR") for n in (2, 3, 4)] + [tool(9, "ERROR", trajectory_id=SUB)]
-    shown = [event for frame in ended for event in turn.take_step(frame)]
-    assert len([event for event in shown if isinstance(event, ToolAction)]) == 3
-    turn.refuse(MAKE, MAIN)  # nothing left to refuse
+        tool(2, "ERROR", error="it broke"),
+        tool(5, "ERROR", command="other", error="no"),
+        tool(9, "ERROR", trajectory_id=SUB, error="no"),
+        tool(3, "ERROR", error="no"),
+        tool(4, "ERROR", error="no"),
+    ]
+    shown = [
+        frame.index
+        for frame in ended
+        for event in turn.take_step(frame)
+        if isinstance(event, ToolAction)
+    ]
+    assert shown == [1, 2, 5, 9, 4]
+
+
+def test_refuse_when_the_step_shows_less_of_the_call_then_it_is_its_step() -> None:
+    """A file that is to be made looks like one that is edited, and not all arguments are there."""
+    made = {"action": "editFile", "payload": {"filePath": "file:///w/new"}}
+    turn, _ = turn_of(echo(0), tool(1, **made))
+    call = Action("create_file", {"target_file": "/w/new", "overwrite": True})
+    turn.refuse(call, MAIN, "no")
+    assert turn.take_step(tool(1, "ERROR", error="no", **made)) == []
+
+
+def test_refuse_step_when_it_waits_for_us_then_that_one_is_meant() -> None:
+    """By its index, whatever it does and says."""
+    turn, _ = turn_of(echo(0), tool(1), tool(2))
+    turn.refuse_step(MAIN, 2)
+    turn.refuse_step(MAIN, 7)  # one that nobody knows
+    assert turn.take_step(tool(2, "ERROR", error="user denied permission")) == []
+    assert [type(event) for event in turn.take_step(tool(1, "ERROR"))] == [ToolAction]
 
 
 @pytest.mark.parametrize(
