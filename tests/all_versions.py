@@ -71,7 +71,18 @@ def run_on(version: str) -> Outcome:
         return Outcome(version, has_passed=False, summary=f"not installed: {error}")
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--tb=short", "tests/real"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "--tb=short",
+            "-n",
+            "auto",
+            "--dist",
+            "loadfile",
+            "tests/real",
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
