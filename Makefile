@@ -34,6 +34,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/imports.py
 	$(BIN)/python benchmarks/streaming.py
 	$(BIN)/python benchmarks/turns.py
+	$(BIN)/python benchmarks/full_starts.py
 	$(BIN)/python benchmarks/tools.py
 	$(BIN)/python benchmarks/wire.py
 

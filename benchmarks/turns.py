@@ -57,14 +57,15 @@ def init_message(config: AgentConfig, app_data: str) -> str:
 
 
 class Contest:
-    """Makes clients of both kinds with one configuration."""
+    """Makes clients of both kinds with one configuration; `more` are options of the agent."""
 
-    def __init__(self, model_options: dict[str, str]) -> None:
+    def __init__(self, model_options: dict[str, str], **more: Any) -> None:
         self.path = str(install_harness(VERSION))
         self.options = {
             **model_options,
             "harness_path": self.path,
             "workspaces": [os.getcwd()],
+            **more,
         }
         self.config = AgentConfig(**self.options)
         self._storage = tempfile.TemporaryDirectory(prefix="bench-raw-")
