@@ -481,3 +481,54 @@ def test_a_rule_sees_an_argument_however_the_model_spells_it(make_agent, workspa
         response = agent.chat("go")
     assert not (workspace / "zqx").exists()
     assert [entry.decision for entry in response.tool_calls] == [Denied("not that")]
+
+
+def test_a_wrapper_is_put_around_hooks_and_worker_calls(make_agent):
+    """It runs on their threads, before and after each, as a web framework's clean-up must."""
+    log = []
+
+    def wrapper(make_call):
+        log.append("before")
+        try:
+            return make_call()
+        finally:
+            log.append("after")
+
+    @tool(worker=True)
+    def act() -> str:
+        """Act."""
+        log.append("tool")
+        return "acted"
+
+    def look(_call):
+        log.append("hook")
+
+    with (
+        ScriptedModel(call("act"), "done") as model,
+        make_agent(
+            model, tools=[act], hooks=[Hooks(on_pre_tool=look)], callback_wrapper=wrapper
+        ) as agent,
+    ):
+        assert agent.chat("go").text == "done"
+    assert log == ["before", "hook", "after", "before", "tool", "after"]
+    assert "acted" in told(model, 1)
+
+
+def test_a_wrapper_that_makes_no_call_fails_closed(make_agent):
+    """What was not called has allowed nothing."""
+    ran = []
+
+    @tool
+    def act() -> str:
+        """Act."""
+        ran.append(True)
+        return "acted"
+
+    options = {"tools": [act], "hooks": [Hooks(on_pre_tool=lambda _call: True)]}
+    with (
+        ScriptedModel(call("act"), "done") as model,
+        make_agent(model, callback_wrapper=lambda _make_call: None, **options) as agent,
+    ):
+        response = agent.chat("go")
+    assert ran == []
+    assert "have it do so" in str(response.errors[0])
