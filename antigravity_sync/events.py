@@ -129,7 +129,12 @@ class UsageUpdated(_Event):
 
 @attrs.frozen
 class Compacted(_Event):
-    """The harness shortened the conversation it sends to the model."""
+    """The harness shortened the conversation it sends to the model.
+
+    Attributes:
+        summary: What the step says; the model's own words reach an `on_compaction` hook alone, and
+            from 0.1.14 on.
+    """
 
     summary: str = ""
 

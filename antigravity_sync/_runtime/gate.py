@@ -44,6 +44,7 @@ class Gate:
         can_rewrite: Whether arguments can be rewritten before the harness runs a call (not on
             0.1.5 and 0.1.6).
         has_hooks: Whether the harness calls tool hooks of its own (not on 0.1.5).
+        has_compaction_hook: Whether it calls one that tells the summary of a compaction.
         delegation: What subagents may be started and use, `None` where nothing bounds them.
     """
 
@@ -54,6 +55,7 @@ class Gate:
     run: Run
     can_rewrite: bool = True
     has_hooks: bool = True
+    has_compaction_hook: bool = False
     delegation: Delegation | None = None
     _passed: OrderedDict[str, ToolInvocation] = attrs.field(factory=OrderedDict)
     _passed_names: Counter[str] = attrs.field(factory=Counter)

@@ -135,6 +135,9 @@ class Responder:
                 outcome = self._outcome(ask, error=_text(ask.args, "errorMessage"))
                 text = hooking.error_text(self._hooks, outcome, self.run_hook)
                 self._reply(ask, Heard() if text is None else ErrorText(text))
+            case "ON_COMPACTION":
+                self._observe("on_compaction", _text(ask.args, "summary"))
+                self._reply(ask, Heard())
             case "STOP":
                 self._reply(ask, self._stop(ask))
             case _:
@@ -348,7 +351,8 @@ class Responder:
     def watch_event(self, event: Event) -> None:
         """Call the hooks that hear of an event because no request of the harness tells them."""
         if isinstance(event, Compacted):
-            self._observe("on_compaction", event.summary)
+            if not self._gate.has_compaction_hook:
+                self._observe("on_compaction", event.summary)
         elif (
             isinstance(event, ToolAction)
             and isinstance(event.decision, Allowed)

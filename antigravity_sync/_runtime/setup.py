@@ -69,6 +69,7 @@ def make_responder(
             run,
             can_rewrite=dialect.can_rewrite,
             has_hooks=dialect.has_pre_tool_hook,
+            has_compaction_hook=dialect.has_compaction_hook,
             delegation=Delegation.of(config, dialect),
         )
 

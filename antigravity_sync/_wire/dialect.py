@@ -250,6 +250,11 @@ class Dialect:
         return self.version != "0.1.19"
 
     @property
+    def has_compaction_hook(self) -> bool:
+        """Return whether the `ON_COMPACTION` hook tells the summary; since 0.1.14."""
+        return self._since("0.1.14")
+
+    @property
     def has_stop_hook(self) -> bool:
         """Return whether the `STOP` hook exists.
 
@@ -324,10 +329,7 @@ class Dialect:
 
     @property
     def has_budget(self) -> bool:
-        """Return whether the harness enforces a `budgetConfig`.
-
-        Since 0.1.11.
-        """
+        """Return whether the harness enforces a `budgetConfig`; since 0.1.11."""
         return self._since("0.1.11")
 
     # ── the end of a turn ───────────────────────────────────────────────────────────────────────

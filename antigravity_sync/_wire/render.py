@@ -25,6 +25,7 @@ from .subagents import render_subagents
 _HOOKS: Final = {
     "on_post_tool": "LIFECYCLE_HOOK_POST_TOOL",
     "on_tool_error": "LIFECYCLE_HOOK_ON_TOOL_ERROR",
+    "on_compaction": "LIFECYCLE_HOOK_ON_COMPACTION",
     "on_stop": "LIFECYCLE_HOOK_STOP",
 }
 

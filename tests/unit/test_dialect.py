@@ -25,6 +25,7 @@ SPANS = [
     ("needs_confirmations", "0.1.5", "0.1.5"),
     ("has_pre_tool_hook", "0.1.6", "0.1.22"),
     ("can_rewrite", "0.1.7", "0.1.22"),
+    ("has_compaction_hook", "0.1.14", "0.1.22"),
     ("rewrites_with_struct", "0.1.17", "0.1.22"),
     ("has_policy_config", "0.1.10", "0.1.22"),
     ("has_containment_switch", "0.1.13", "0.1.22"),

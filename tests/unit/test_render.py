@@ -353,6 +353,7 @@ LOCAL_OPTIONS = {
     "close_timeout": "ours",
     "task_wait": "ours",
     "hook_timeout": "ours",
+    "wire_inspectors": "ours",
     "tool_workers": "ours",
     "callback_wrapper": "ours",
     "max_history": "ours",
