@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from .. import _messages as m
-from .._arguments import normalised
+from .._arguments import folded, normalised
 from ..responses import Action, Allowed, Denied, JsonObject
 from .asks import Ask, AskKind
 from .replies import ErrorText, GoOn, Heard, QuestionsReply, Reply, Rewritten, ToolReply, Unheard
 from .toolsteps import FINISH, MCP_TOOL, finish_args, is_known, mcp_action, read_action
 
 PRE_TOOL: Final = "LIFECYCLE_HOOK_PRE_TOOL"
+#: The harness's own tool by which the model calls those of MCP servers.
+_MCP_CALL: Final = "call_mcp_tool"
 
 #: Hooks that belong to a tool or a prompt: a halt makes the harness forget them. The others are
 #: awaited even after a halt (0.1.14 and newer: STOP and POST_TURN come before the idle).
@@ -62,8 +64,8 @@ def _hook_ask(frame: m.HookFrame) -> Ask:
 
 def _call_ask(key: tuple[str, ...], kind: AskKind, args: JsonObject, hook_type: str = "") -> Ask:
     """Return the ask about a call that has not been made yet."""
-    name, server = _text(args, "toolName"), _text(args, "serverName")
     parsed = args.get("arguments")
+    name, server = _tool_names(args, parsed)
     return Ask(
         key,
         kind,
@@ -75,6 +77,16 @@ def _call_ask(key: tuple[str, ...], kind: AskKind, args: JsonObject, hook_type: 
         call_id=_text(args, "callId"),
         trajectory_id=_text(args, "trajectoryId"),
     )
+
+
+def _tool_names(args: JsonObject, parsed: object) -> tuple[str, str]:
+    """Return a call's tool and MCP server; up to 0.1.9 the tool is only among the arguments."""
+    name, server = _text(args, "toolName"), _text(args, "serverName")
+    if name != _MCP_CALL or not isinstance(parsed, dict):
+        return name, server
+    spelled = {folded(key): value for key, value in parsed.items()}
+    inner, other = _text(spelled, "toolname"), _text(spelled, "servername")
+    return (inner, server or other) if inner and (server or other) else (name, server)
 
 
 def step_ask(frame: m.StepFrame) -> Ask:

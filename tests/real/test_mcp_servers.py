@@ -90,8 +90,11 @@ def test_call_when_the_servers_are_real_then_results_reach_the_model(
     assert "Error" in str(response.tool_calls[-1].result)
     results = [None] * 4 if version == "0.1.5" else ["echo of hello", "zqx-token"]
     assert [one[3] for one in done][: len(results)] == results
+    # 0.1.6–0.1.9 give a call no id, by which to know its arguments again.
+    has_ids = not (0, 1, 6) <= release(version) < (0, 1, 10)
     assert [one[:3] for one in done] == [
-        (name, name.split("_", 1)[1].rpartition("_")[0], args) for name, args in calls[:4]
+        (name, name.split("_", 1)[1].rpartition("_")[0], args if has_ids else {})
+        for name, args in calls[:4]
     ]
     assert failed == [("mcp_in-pipe_fail", "in-pipe", None)]
 

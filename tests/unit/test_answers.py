@@ -198,3 +198,12 @@ def test_call_ask_when_a_model_writes_anything_then_a_rule_can_look_at_it(
     """No value is lost, and none hides behind another spelling of its name."""
     call = {"toolName": "list_directory", "arguments": parsed}
     assert answers.frame_ask(m.PolicyFrame("1", "R", call)).args == expected
+
+
+@pytest.mark.parametrize("server", ["shop", ""])
+def test_call_when_of_an_older_harness_then_the_mcp_tool_is_read_from_its_arguments(server):
+    """Up to 0.1.9 the hook names the tool that calls, so a rule on the tool itself saw nothing."""
+    arguments = {"server_name": "shop", "toolname": "buy", "Arguments": {"count": 1}}
+    args = {"toolName": "call_mcp_tool", "serverName": server, "arguments": arguments}
+    action = answers.asked_action(answers.frame_ask(m.HookFrame("1", PRE_TOOL, args)))
+    assert (action.name, action.args) == ("mcp_shop_buy", {"count": 1})
