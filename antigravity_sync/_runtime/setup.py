@@ -17,6 +17,7 @@ from ..capabilities import BuiltinTool
 from ..config import AgentConfig
 from ..containment import Containment
 from ..hooks import Run, wanted
+from ..models import Retry
 from ..policy import PolicySet, unknown_names
 from ..tools import Tool
 from . import mcp
@@ -128,5 +129,7 @@ def _warn(plan: Plan, dialect: Dialect, tools: dict[str, Tool]) -> None:
         _log.warning("%s", caveat)
     for caveat in subagent_caveats(config, dialect):
         _log.warning("%s", caveat)
+    if config.retry != Retry() and not dialect.has_retry_config:
+        _log.warning("harness %s retries as it likes; `retry` is ignored", dialect.version)
     if "on_stop" in wanted(config.hooks) and not dialect.has_stop_hook:
         _log.warning("harness %s does not call on_stop; it is ignored", dialect.version)

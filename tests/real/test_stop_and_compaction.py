@@ -19,7 +19,7 @@ def has_stop_hook(version: str) -> bool:
     return version == "0.1.22"
 
 
-def test_stop_hook_when_it_says_go_on_then_the_model_is_asked_once_more(make_agent, version, caplog):
+def test_stop_hook_when_it_says_go_on_then_the_model_is_asked_again(make_agent, version, caplog):
     """What it says reaches the model; a harness without the hook is warned about."""
     heard = []
 
