@@ -279,6 +279,13 @@ class QuestionsAnswer:
 
 
 @attrs.frozen
+class AutomatedTrigger:
+    """A message of a program's; `text` is never empty, which the harness takes for an error."""
+
+    text: str
+
+
+@attrs.frozen
 class EndSession:
     """Have the session-end hook called."""
 
@@ -291,5 +298,6 @@ ClientMessage = (
     | Confirmation
     | ToolAnswer
     | QuestionsAnswer
+    | AutomatedTrigger
     | EndSession
 )

@@ -34,10 +34,12 @@ def start_turn(state: State, happened: StartTurn, now: float) -> None:
         started_at=happened.started_at,
         deadline_at=happened.deadline_at,
         usage_before=state.usage.begin_turn(),
+        is_trigger=bool(happened.trigger),
     )
     state.background.begin_turn()
     state.move(Signal.STARTED)
-    state.send(m.UserInput(happened.parts))
+    trigger = happened.trigger
+    state.send(m.AutomatedTrigger(trigger) if trigger else m.UserInput(happened.parts))
     state.out.append(TurnSent(happened.turn_id))
     if happened.deadline_at != math.inf:
         state.timers.set(Timer.DEADLINE, happened.deadline_at)

@@ -49,12 +49,14 @@ class StartTurn:
         parts: The prompt.
         started_at: When the caller came, on the clock's scale.
         deadline_at: When the turn must be over; `math.inf` for never.
+        trigger: What an automated trigger says, in place of a prompt; `""` if it is a prompt.
     """
 
     turn_id: int
     parts: tuple[PromptPart, ...]
     started_at: float
     deadline_at: float
+    trigger: str = ""
 
 
 @attrs.frozen

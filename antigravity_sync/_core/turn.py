@@ -18,6 +18,8 @@ from .toolsteps import FINISH
 
 StepKey = tuple[str, int]
 
+#: How the harness marks the step that shows an automated trigger to the model.
+_TRIGGER: Final = "sender=automated_trigger"
 #: What a state frame says when it has no reason to give.
 _NO_REASON: Final = frozenset({"", "STOP_REASON_UNSPECIFIED"})
 
@@ -38,6 +40,7 @@ class Turn:
         deadline_at: When it must be over.
         usage_before: Totals of the session before it.
         last_index: The highest main step index that can belong to it.
+        is_trigger: Whether an automated trigger began it, not a prompt.
         echo_index: Index of the step that echoes its prompt, once seen.
         is_main_over: Whether the main trajectory's last reported state is idle.
         is_cut: Whether we have stopped waiting for the last frame of an open text.
@@ -59,6 +62,7 @@ class Turn:
     deadline_at: float = math.inf
     usage_before: Usage = attrs.field(factory=Usage)
     last_index: float = math.inf
+    is_trigger: bool = False
     echo_index: int | None = None
     is_main_over: bool = False
     is_cut: bool = False
@@ -105,12 +109,17 @@ class Turn:
     def _is_ours(self, frame: StepFrame) -> bool:
         if not self.first_index <= frame.index <= self.last_index:
             return False
-        if frame.source == USER:
+        if self._is_echo(frame):
             if self.echo_index is None:
                 self.echo_index = frame.index
                 self._drop_before(frame.index)
             return True
         return self.echo_index is None or frame.index > self.echo_index
+
+    def _is_echo(self, frame: StepFrame) -> bool:
+        if not self.is_trigger:
+            return frame.source == USER
+        return frame.source == SYSTEM and _TRIGGER in frame.text.partition(" content=")[0]
 
     def _drop_before(self, index: int) -> None:
         """Forget what came before the echo: it was the end of another run."""

@@ -71,6 +71,7 @@ class LiveTurn:
         watch: Who holds the pump; looked at while waiting.
         on_overdue: Told the name of a callback that ran out of time.
         is_pinned: Whether its caller is inside `with turn:`.
+        is_trigger: Whether an automated trigger began it; nobody reads its events.
         is_cancelled: Whether somebody asked for its end before it was on its way.
         end: How it ended, once it has.
     """
@@ -84,6 +85,7 @@ class LiveTurn:
     watch: Watch | None = None
     on_overdue: Callable[[str], None] | None = None
     is_pinned: bool = False
+    is_trigger: bool = False
     is_cancelled: bool = False
     end: TurnEnd | None = None
     _is_sent: bool = False
@@ -97,6 +99,8 @@ class LiveTurn:
 
     def put(self, event: Event) -> bool:
         """Show an event; return `False` once too much is unread."""
+        if self.is_trigger:
+            return True
         with self._changed:
             if type(event) is TextDelta or type(event) is ThinkingDelta:
                 self._unread += len(event.text)

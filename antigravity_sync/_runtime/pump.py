@@ -143,8 +143,6 @@ class Pump:
         timers = (self._session.next_timer(), self._responder.tools.next_due(), rest_at)
         due = min((each for each in timers if each is not None), default=None)
         item = self._mailbox.take(None if due is None else max(0.0, due - self._clock.now()))
-        if rest_at is not None and self.tap is not None and rest_at <= self._clock.now():
-            self.tap.rest()
         self._responder.tools.expire()  # here, because a flood of frames leaves no quiet moment
         match item:
             case Stop():
@@ -155,6 +153,8 @@ class Pump:
                 self._on_close(timeout)
                 return True
             case None:
+                if self.tap is not None:
+                    self.tap.rest()
                 self._feed(Tick())
             case Frame(data=data, epoch=epoch):
                 self._epoch = epoch
@@ -179,7 +179,9 @@ class Pump:
 
     def _start_turn(self, happened: StartTurn) -> None:
         """Send a prompt that the pre-turn hooks let pass."""
-        denied = self._responder.pre_turn(m.prompt_text(happened.parts))
+        # Harnesses with such a hook do not call it for a trigger either.
+        prompt = m.prompt_text(happened.parts)
+        denied = None if happened.trigger else self._responder.pre_turn(prompt)
         if denied is None:
             self._feed(happened)
             return

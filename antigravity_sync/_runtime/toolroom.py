@@ -108,7 +108,7 @@ class ToolRoom:
         )
         self._tasks[ask.key] = task
         on_worker = tool.worker or tool.timeout is not None or self._callbacks.tool_workers > 0
-        if live is not None and not on_worker:
+        if live is not None and not live.is_trigger and not on_worker:
             live.put_task(task)
             return
         if due is not None:

@@ -57,6 +57,8 @@ def _event(message: m.ClientMessage, dialect: Dialect) -> dict[str, Any]:
             if answers is not None:
                 said = {"response": {"answers": [_question_answer(each) for each in answers]}}
             return {"questionResponse": {"trajectoryId": trajectory_id, "stepIndex": index} | said}
+        case m.AutomatedTrigger(text=text):
+            return {"automatedTrigger": text}
         case m.EndSession():
             return {"sessionEndRequest": True}
 
