@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from .. import _messages as m
-from .._arguments import folded, normalised
+from .._arguments import normalised
+from .._paths import folded
 from ..responses import Action, Allowed, Denied, JsonObject
 from .asks import Ask, AskKind
 from .replies import ErrorText, GoOn, Heard, QuestionsReply, Reply, Rewritten, ToolReply, Unheard
