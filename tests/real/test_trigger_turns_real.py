@@ -38,9 +38,18 @@ def test_trigger_turn_when_after_a_prompt_then_own_answer_and_effects_stay(make_
         return "rung"
 
     hooks = Hooks(on_pre_turn=lambda prompt: prompts.append(prompt) or True)
-    script = ("hello", call("ring", bell="big"), "T", "U")
+
+    def reply(request):
+        # By what it says and not in order: 0.1.22 may run once more by itself after a trigger.
+        asked = str(request.contents)
+        if "and now?" in asked:
+            return "U"
+        if "zqx wake up" not in asked:
+            return "hello"
+        return "T" if request.function_responses else call("ring", bell="big")
+
     with (
-        ScriptedModel(*script) as model,
+        ScriptedModel(reply, loop=True) as model,
         make_agent(model, tools=[ring], hooks=[hooks]) as agent,
     ):
         assert agent.chat("hi").text == "hello"
@@ -50,5 +59,5 @@ def test_trigger_turn_when_after_a_prompt_then_own_answer_and_effects_stay(make_
         assert ran == ["big"]
         assert "zqx wake up" in str(model.requests[1].body)
         assert agent.chat("and now?").text == "U"
-        assert "zqx wake up" in str(model.requests[3].body)
+        assert "zqx wake up" in str(model.requests[-1].body)
         assert len(prompts) == 2
