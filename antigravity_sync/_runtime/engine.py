@@ -398,7 +398,8 @@ class Engine:
 
     def circumstances(self, timeout: float | None = None) -> Circumstances:
         """Return the facts that errors tell."""
-        return Circumstances(self.version, self._process.stderr.text(), timeout)
+        stderr = self._process.stderr
+        return Circumstances(self.version, stderr.text(), timeout, stderr.redact)
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────
 

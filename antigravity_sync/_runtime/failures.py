@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -52,11 +53,13 @@ class Circumstances:
         harness_version: `None` if it could not be told.
         stderr_tail: Last lines of the harness's stderr.
         timeout: The turn's budget in seconds.
+        redact: Takes secrets out of what others have said.
     """
 
     harness_version: str | None = None
     stderr_tail: str = ""
     timeout: float | None = None
+    redact: Callable[[str], str] = str
 
 
 def make_error(
@@ -69,6 +72,7 @@ def make_error(
         response: What the turn had produced.
         about: Facts for the message.
     """
+    failure = attrs.evolve(failure, message=about.redact(failure.message))
     match failure.kind:
         case FailureKind.MODEL | FailureKind.TURN:
             return _mcp_error(failure, about) or _turn_error(failure, response)

@@ -206,3 +206,16 @@ def test_three_failures_in_a_row_heal_each_time(make_agent, version):
             with pytest.raises(InvalidRequestError):
                 agent.chat(f"bad {number}")
             assert agent.chat(f"good {number}").text == f"ok good {number}"
+
+
+def test_a_key_that_the_service_quotes_is_not_in_the_error(make_agent):
+    """Errors get into logs and tickets; a key does not, whoever wrote it."""
+    key = "zqx-key-0123456789abcdef"
+    with (
+        ScriptedModel(http_error(403, f"key {key} may not do this")) as model,
+        make_agent(model, retry=ONCE, env={"ANTIGRAVITY_API_KEY": key}) as agent,
+        pytest.raises(AuthenticationError) as caught,
+    ):
+        agent.chat("go")
+    assert "may not do this" in str(caught.value)
+    assert key not in str(caught.value) + repr(caught.value)
