@@ -16,7 +16,7 @@ from .._clock import Clock, Deadline
 from .._core.actions import Failure, FailureKind
 from .._core.inputs import Shutdown
 from .._core.phases import Phase
-from .._transport.commands import Command, end_commands, find_commands
+from .._transport.commands import Command, end_commands
 from .._transport.process import HarnessProcess
 from .._wire import drift
 from ..responses import CloseReport
@@ -174,9 +174,7 @@ class Closing:
         self._done.set()
 
     def _find_commands(self) -> set[Command]:
-        # Once it has been reaped, its number may be that of any other process.
-        harness = self._process.pid if self._process.poll() is None else None
-        return set(find_commands(harness, self._board.snapshot.main_id))
+        return self._process.find_commands(self._board.snapshot.main_id)
 
     def _close_session(self, deadline: Deadline, *, on_pump: bool) -> None:
         """End the turn and the connection, by the pump where it can, past it where it cannot."""

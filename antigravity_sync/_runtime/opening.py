@@ -15,7 +15,7 @@ import attrs
 
 from .._clock import Deadline
 from .._messages import InitFrame
-from .._transport.commands import end_commands, find_commands
+from .._transport.commands import end_commands
 from .._transport.link import Closed, Link, LinkDownError
 from .._transport.process import HarnessProcess
 from .._wire.codec import decode_init
@@ -147,7 +147,7 @@ def reopen_conversation(
 
 
 def _end_commands(process: HarnessProcess, conversation_id: str) -> None:
-    found = find_commands(process.pid if process.poll() is None else None, conversation_id)
+    found = process.find_commands(conversation_id)
     ended = end_commands(command for command in found if not command.is_helper)
     if ended:
         _log.warning("ended commands that kept the conversation from going on: %s", ended)

@@ -27,6 +27,7 @@ from ..errors import (
     StartTimeoutError,
 )
 from . import forks
+from .commands import Command, find_commands
 from .drain import Drain, Tail
 
 _FORCE_GRACE: Final = 1.0
@@ -264,6 +265,12 @@ class HarnessProcess:
     def poll(self) -> int | None:
         """Return the exit code, `None` while it runs."""
         return self.popen.poll()
+
+    def find_commands(self, conversation_id: str) -> set[Command]:
+        """Return what the agent has running; `conversation_id` marks what got away from it."""
+        # Once it has been reaped, its number may be that of any other process.
+        harness = self.pid if self.poll() is None else None
+        return set(find_commands(harness, conversation_id))
 
     def wait(self, deadline: Deadline) -> int | None:
         """Wait for the exit until the deadline; return the code, `None` if it still runs."""

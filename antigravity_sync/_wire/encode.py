@@ -10,6 +10,8 @@ from typing import Any
 from .. import _messages as m
 from .dialect import Dialect
 
+#: Made once: `json.dumps` with options makes one for each message.
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _PRE_TOOL = "LIFECYCLE_HOOK_PRE_TOOL"
 _PRE_TURN = "LIFECYCLE_HOOK_PRE_TURN"
 _STOP = "LIFECYCLE_HOOK_STOP"
@@ -23,7 +25,7 @@ def encode(message: m.ClientMessage, dialect: Dialect) -> str:
     spelled for its version. So it does with half a surrogate pair, which an id of its own or a
     reason of a policy may contain: it becomes a question mark.
     """
-    text = json.dumps(_event(message, dialect), ensure_ascii=False, separators=(",", ":"))
+    text = _JSON.encode(_event(message, dialect))
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
