@@ -10,6 +10,7 @@ import pytest
 
 from antigravity_sync import policy
 from antigravity_sync.errors import (
+    ConversationBusyError,
     HandshakeError,
     LaunchError,
     SessionLostError,
@@ -334,6 +335,37 @@ def test_hang_up_when_it_cannot_be_healed_then_the_call_says_why(then):
         with pytest.raises(LaunchError, match="no more"):
             agent.chat("again")
         assert agent.chat("and again").text == "ok"
+
+
+IN_USE = "Cascade ID c is already in use"
+
+
+def test_hang_up_when_the_harness_lets_go_late_then_the_next_call_waits_for_it():
+    """The real one has called its own conversation in use for 8 s after an unanswered halt."""
+    script = [running(), user_echo(), delta("x"), drop()]
+    lines = [None, *[IN_USE] * 12]
+    with (
+        FakeHarness(script, version=VERSION, drop_on_init=lines) as fake,
+        fake_agent(fake) as agent,
+    ):
+        with pytest.raises(SessionLostError):
+            agent.chat("hi")
+        assert agent.chat("again").text == "ok"
+
+
+def test_hang_up_when_the_harness_never_lets_go_then_the_call_says_so_at_its_deadline():
+    """It is not told that somebody else has the conversation."""
+    script = [running(), user_echo(), delta("x"), drop()]
+    lines = [None, *[IN_USE] * 1000]
+    with (
+        FakeHarness(script, version=VERSION, drop_on_init=lines) as fake,
+        fake_agent(fake) as agent,
+    ):
+        with pytest.raises(SessionLostError):
+            agent.chat("hi")
+        with pytest.raises(ConversationBusyError, match="does not let go") as caught:
+            agent.chat("again", timeout=0.3)
+        assert IN_USE in caught.value.stderr_tail
 
 
 def test_hang_up_when_healing_takes_too_long_then_the_deadline_holds():
