@@ -13,6 +13,7 @@ from ..events import ErrorRaised, Event, Severity
 from ..responses import Action, ChatResponse, ToolCall, Usage
 from .actions import Failure
 from .inputs import HaltReason
+from .metering import Meter
 from .steps import StepRecord
 from .toolsteps import FINISH
 
@@ -35,6 +36,7 @@ class Turn:
     Attributes:
         turn_id: Its number.
         main_id: The main trajectory.
+        meter: What it has used of its budget.
         first_index: The lowest main step index that can belong to it.
         started_at: When its caller came.
         deadline_at: When it must be over.
@@ -49,7 +51,7 @@ class Turn:
         halts: How many halts were sent.
         unknown: Names of states and events that nobody knows, each once.
         last_state: The main trajectory's last reported state.
-        stop_reason: Why the harness stopped early, if it said so.
+        stop_reason: Why it stopped early: the harness's word, or the limit that we stopped it for.
         http_code: Status behind the main trajectory's last error, if no output came after it.
         tool_calls: Calls seen so far.
         errors: Errors that did not end it.
@@ -57,6 +59,7 @@ class Turn:
 
     turn_id: int
     main_id: str
+    meter: Meter
     first_index: int
     started_at: float
     deadline_at: float = math.inf
@@ -78,6 +81,7 @@ class Turn:
     _records: dict[StepKey, StepRecord] = attrs.field(factory=dict)
     _held_errors: list[ErrorRaised] = attrs.field(factory=list)
     _held_index: int = -1
+    _unsure: list[Exception] = attrs.field(factory=list)
     _unshown: list[Event] = attrs.field(factory=list)
     _refusals: list[tuple[Action, str, str]] = attrs.field(factory=list)
 
@@ -122,9 +126,15 @@ class Turn:
         return frame.source == SYSTEM and _TRIGGER in frame.text.partition(" content=")[0]
 
     def _drop_before(self, index: int) -> None:
-        """Forget what came before the echo: it was the end of another run."""
+        """Forget what came before the echo: it was the end of another run.
+
+        Not what callbacks raised: they answer asks, and the echo may trail those.
+        """
         self._unshown.clear()
-        self.errors.clear()
+        self.errors = [
+            error for error in self.errors if not any(error is each for each in self._unsure)
+        ]
+        self._unsure.clear()
         self._held_errors.clear()
         self.http_code = None
         for key in [k for k in self._records if k[0] != self.main_id or k[1] < index]:
@@ -157,11 +167,14 @@ class Turn:
     def _show_error(self, event: ErrorRaised, events: list[Event]) -> None:
         events.append(event)
         transient = event.severity is Severity.TRANSIENT
-        self.errors.append(
+        error = (
             ModelError(event.message, http_code=event.http_code, retryable=True)
             if transient
             else TurnError(event.message)
         )
+        self.errors.append(error)
+        if self.echo_index is None:
+            self._unsure.append(error)
 
     def take_state(self, frame: StateFrame) -> None:
         """Take in a state of the main trajectory."""
@@ -210,6 +223,12 @@ class Turn:
         return not self.is_cut and any(
             r.is_main and r.is_text and not r.is_settled for r in self._records.values()
         )
+
+    @property
+    def awaits_report(self) -> bool:
+        """Whether the tokens of the last model call are to come, after a halt in the midst of it."""
+        is_early = self.halt is HaltReason.BUDGET and self.meter.fresh_calls > 0
+        return is_early and not self.meter.rules.reports_before_calls
 
     def has_answer(self) -> bool:
         """Return whether the last thing the turn brought on the main trajectory is a whole text."""

@@ -10,6 +10,7 @@ from antigravity_sync import _messages as m
 from antigravity_sync._core.actions import CloseLink, Decide, Emit, FailureKind, Lose, Note, Send
 from antigravity_sync._core.inputs import (
     Attached,
+    CallbackFailed,
     CancelTurn,
     Decided,
     Detach,
@@ -758,6 +759,16 @@ def test_output_when_it_comes_before_the_echo_then_it_is_not_ours(stage: Stage) 
     assert (response.tool_calls, response.errors) == ((), ())
     assert [type(event) for event in stage.events()] == [TextDelta]
     assert [s.index for s in response.steps] == [4, 5]
+
+
+def test_echo_when_it_trails_what_a_callback_raised_then_that_is_told(stage: Stage) -> None:
+    """0.1.22 has asked about a call before it showed the prompt that led to it."""
+    oops = ValueError("oops")
+    stage.start()
+    stage.feed(RUNNING)
+    stage.feed(CallbackFailed(oops))
+    stage.feed(failure_step(0, "their failure", 503), echo(1), step(2, "ours"), IDLE)
+    assert stage.completed().errors == (oops,)
 
 
 def test_frames_when_they_are_an_earlier_turns_then_they_are_not_ours(stage: Stage) -> None:
