@@ -22,7 +22,7 @@ from antigravity_sync.testing.fake_harness import (
     wait_for,
     wait_for_signal,
 )
-from tests.gates import Task, wait_until
+from tests.gates import Gate, Task, wait_until
 from tests.leaks import children, state
 from tests.loop.conftest import private_directories
 from tests.loop.fakes import VERSION, fake_agent
@@ -104,8 +104,10 @@ def test_drop_when_inside_a_policy_then_the_pump_closes_its_own_engine(temporary
     """The last reference may go on the pump's own thread, in the middle of a callback."""
     holder = []
     dropped_on = []
+    gate = Gate()
 
     def drop(_call) -> bool:
+        gate.pass_through()  # until the reference in the holder is the last one
         dropped_on.append(threading.current_thread().name)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -118,6 +120,7 @@ def test_drop_when_inside_a_policy_then_the_pump_closes_its_own_engine(temporary
         holder.append(agent)
         turn = agent.stream("hi")
         del agent
+        gate.open()
         assert_all_gone(fake, temporary)
         assert dropped_on[0].endswith("-pump")
         assert dropped_on[1] is ResourceWarning
