@@ -21,12 +21,14 @@ if _TYPE_CHECKING:
     from .content import Audio, Document, Image, SlashCommand, Text, Video
     from .hooks import Decision, Hooks, StopDecision, StopInfo, ToolInvocation, ToolOutcome
     from .instructions import SystemInstructions
+    from .limits import Budget
     from .mcp import McpServer
-    from .models import DEFAULT_MODEL, Gemini, Model, Retry
+    from .models import DEFAULT_MODEL, Gemini, Model, OpenAICompatible, Retry, Vertex
     from .questions import Answer, CancelQuestions, Question
     from .responses import Action, ChatResponse, CloseReport, Step, ToolCall, Usage
     from .subagents import Subagent
     from .tools import Tool, ToolContext, tool
+    from .triggers import Trigger, TriggerContext
     from .turn import Turn
 else:
     #: Where a name is defined. A name is fetched when it is asked for: a web worker or a cron job
@@ -47,16 +49,18 @@ else:
             "ToolOutcome",
         ),
         "instructions": ("SystemInstructions",),
+        "limits": ("Budget",),
         "mcp": ("McpServer",),
-        "models": ("DEFAULT_MODEL", "Gemini", "Model", "Retry"),
+        "models": ("DEFAULT_MODEL", "Gemini", "Model", "OpenAICompatible", "Retry", "Vertex"),
         "questions": ("Answer", "CancelQuestions", "Question"),
         "responses": ("Action", "ChatResponse", "CloseReport", "Step", "ToolCall", "Usage"),
         "subagents": ("Subagent",),
         "tools": ("Tool", "ToolContext", "tool"),
+        "triggers": ("Trigger", "TriggerContext"),
         "turn": ("Turn",),
     }
     _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-    _SUBMODULES = frozenset({"errors", "events", "policy", "testing", "wire"})
+    _SUBMODULES = frozenset({"doctor", "errors", "events", "policy", "testing", "wire"})
 
     def __getattr__(name: str) -> object:
         import importlib
@@ -84,6 +88,7 @@ __all__ = [
     "AgentConfig",
     "Answer",
     "Audio",
+    "Budget",
     "BuiltinTool",
     "CancelHandle",
     "CancelQuestions",
@@ -97,6 +102,7 @@ __all__ = [
     "Image",
     "McpServer",
     "Model",
+    "OpenAICompatible",
     "Question",
     "Retry",
     "SlashCommand",
@@ -111,8 +117,11 @@ __all__ = [
     "ToolContext",
     "ToolInvocation",
     "ToolOutcome",
+    "Trigger",
+    "TriggerContext",
     "Turn",
     "Usage",
+    "Vertex",
     "Video",
     "__version__",
     "install_harness",

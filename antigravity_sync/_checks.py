@@ -82,6 +82,14 @@ def check_count(_owner: Any, field: _Field, value: Any) -> None:
         raise ConfigError(f"{field.name} must be a whole number from 0 up, not {value!r}")
 
 
+def check_amount(_owner: Any, field: _Field, value: Any) -> None:
+    """Check for a whole number from 1 up that the harness can be told."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < 2**31:
+        raise ConfigError(
+            f"{field.name} must be a whole number from 1 to 2147483647, not {value!r}"
+        )
+
+
 def check_number(_owner: Any, field: _Field, value: Any) -> None:
     """Check for a finite number from 0 up."""
     if not _is_number(value) or not math.isfinite(value) or value < 0:

@@ -11,6 +11,7 @@ import attrs
 from attrs.validators import optional
 
 from ._checks import (
+    check_amount,
     check_choice,
     check_count,
     check_function,
@@ -25,16 +26,19 @@ from ._checks import (
     plain_json,
     stripped,
 )
+from ._endpoints import ModelChoice, as_model, as_models
 from ._structured import AnswerForm
-from .capabilities import Capabilities
+from .capabilities import BuiltinTool, Capabilities
 from .errors import ConfigError
 from .hooks import Hooks, wanted
 from .instructions import SystemInstructions
+from .limits import Budget
 from .mcp import McpServer, check_servers
-from .models import DEFAULT_MODEL, Model, Retry
+from .models import Model, OpenAICompatible, Retry, Vertex
 from .policy import Policy
-from .subagents import Subagent, as_subagents, check_delegation
+from .subagents import Subagent, as_subagents, check_delegation, offered_tools
 from .tools import Tool, check_tools
+from .triggers import Trigger, TriggerContext, check_trigger
 
 DEFAULT_TURN_TIMEOUT: Final = 300.0
 
@@ -86,10 +90,6 @@ def _check_policies(_config: Any, field: attrs.Attribute[Any], value: Any) -> No
 def _check_instructions(config: Any, field: attrs.Attribute[Any], value: Any) -> None:
     if not isinstance(value, SystemInstructions):
         check_text(config, field, value)
-
-
-def _model(value: str | Model) -> Model:
-    return Model(value) if isinstance(value, str) else value
 
 
 def _policies(value: Policy | Iterable[Policy]) -> tuple[Policy, ...]:
@@ -148,6 +148,15 @@ def _check_response_schema(_config: Any, _field: attrs.Attribute[Any], value: An
     AnswerForm.of(value)
 
 
+def _triggers(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, Trigger) or not isinstance(value, Iterable):
+        raise ConfigError(f"triggers must be a list of triggers, not {value!r}")
+    triggers = tuple(value)
+    for trigger in triggers:
+        check_trigger(trigger)
+    return triggers
+
+
 def _check_env(_config: Any, _field: attrs.Attribute[Any], value: Any) -> None:
     if not isinstance(value, dict):
         raise ConfigError(f"env must be a mapping, not {type(value).__name__}")
@@ -178,9 +187,12 @@ class AgentConfig:
         conversation_id: Which conversation in `save_dir`, any string; `None` is a new one.
         resume: `"auto"` goes on with it or begins it, `"must"` refuses to begin it, `"never"` to go
             on with it.
-        model: Name of the text model, or a `Model`.
+        model: Name of the text model, or a `Model`; `None` is the one in `models`, else
+            `DEFAULT_MODEL`.
+        models: Further models: one that draws, `Model("…", types="image")`; without one,
+            `DEFAULT_IMAGE_MODEL` draws for agents that are offered `generate_image`.
         api_key: Model key; `None` takes `GEMINI_API_KEY`.
-        base_url: Another address of the model's service.
+        base_url: Another address of the models' service; nothing else is called.
         system_instructions: Text that replaces the harness's own instructions, or
             `SystemInstructions.append(…)` to add to them.
         workspaces: Directories the agent works in; made absolute and real at construction.
@@ -198,9 +210,13 @@ class AgentConfig:
         tools: Functions the model may call.
         tool_workers: How many of them may run at once on threads of their own; 0 runs them on the
             thread that waits for the turn.
-        callback_wrapper: Called with each hook, handler and worker call, which it must make.
+        callback_wrapper: Called with each hook, handler, trigger and worker call, which it must
+            make.
         mcp_servers: MCP servers whose tools the model may call.
         subagents: Agents that this one may hand tasks to.
+        triggers: What wakes the agent without a prompt: a `Trigger`, or a function that is called
+            with a `TriggerContext` on a thread of its own.
+        on_trigger_busy: What a call does while a trigger's turn runs: `"halt"` it or `"wait"`.
         response_schema: What `response.structured_output` must look like: a JSON Schema of an
             object, or a dataclass, attrs class or TypedDict, of which it is then an instance.
         turn_timeout: Seconds a turn may take, busy-waiting and healing included.
@@ -208,6 +224,13 @@ class AgentConfig:
         close_timeout: Seconds a close may take.
         task_wait: Seconds a finished answer waits for commands left in the background.
         retry: How failed model calls are retried.
+        budget: What each turn may use, `None` for as much as it likes within its time.
+        compaction: From how many tokens on the harness shortens the history of a conversation to a
+            summary, by its own estimate; `None` leaves it to the harness. Since harness 0.1.11
+            whatever is longer fails the turn, so that less than 40,000 is refused there.
+        tool_output_limit: How many tokens of a result reach the model, at four characters each, of
+            your tools and since harness 0.1.14 of commands; longer ones of MCP servers go into a
+            file (0.1.22). `None` leaves it to the harness. Needs harness 0.1.6.
         max_history: Steps that `agent.history` keeps.
         wire_inspectors: Functions that are called with a `WireEvent` for each thing that goes
             between this process and the harness, on the thread that also calls hooks.
@@ -226,9 +249,10 @@ class AgentConfig:
     resume: Literal["auto", "must", "never"] = attrs.field(
         default="auto", validator=check_choice("auto", "must", "never")
     )
-    model: str | Model = attrs.field(
-        default=DEFAULT_MODEL, converter=_model, validator=check_type(Model)
+    model: str | Model | None = attrs.field(
+        default=None, converter=as_model, validator=check_type(Model, type(None))
     )
+    models: Iterable[str | Model] = attrs.field(default=(), converter=as_models)
     api_key: str | None = attrs.field(
         default=None, repr=False, converter=stripped, validator=optional(check_text)
     )
@@ -257,6 +281,12 @@ class AgentConfig:
     )
     mcp_servers: Iterable[McpServer] = attrs.field(default=(), converter=_mcp_servers)
     subagents: Iterable[Subagent] = attrs.field(default=(), converter=as_subagents)
+    triggers: Iterable[Trigger | Callable[[TriggerContext], object]] = attrs.field(
+        default=(), converter=_triggers
+    )
+    on_trigger_busy: Literal["halt", "wait"] = attrs.field(
+        default="halt", validator=check_choice("halt", "wait")
+    )
     response_schema: Mapping[str, Any] | type | None = attrs.field(
         default=None, converter=_response_schema, validator=optional(_check_response_schema)
     )
@@ -265,6 +295,9 @@ class AgentConfig:
     close_timeout: float = attrs.field(default=10.0, validator=check_seconds)
     task_wait: float | None = attrs.field(default=60.0, validator=check_patience)
     retry: Retry = attrs.field(factory=Retry, validator=check_type(Retry))
+    budget: Budget | None = attrs.field(default=None, validator=check_type(Budget, type(None)))
+    compaction: int | None = attrs.field(default=None, validator=optional(check_amount))
+    tool_output_limit: int | None = attrs.field(default=None, validator=optional(check_amount))
     max_history: int = attrs.field(default=10_000, validator=check_count)
     wire_inspectors: Iterable[Callable[[Any], object]] = attrs.field(
         default=(), converter=_inspectors, validator=_check_inspectors
@@ -280,6 +313,7 @@ class AgentConfig:
 
     def __attrs_post_init__(self) -> None:
         _check_resume(self)
+        self._choose({}).check()
         own_tools = [tool for tool in self.tools if isinstance(tool, Tool)]
         check_delegation(self.subagents, own_tools, self.capabilities)
         risky = self.capabilities.write_capable()
@@ -306,16 +340,25 @@ class AgentConfig:
 
     def text_model(self) -> Model:
         """Return the text model with the agent's own key and address filled in."""
-        model = self.model if isinstance(self.model, Model) else Model(self.model)
-        endpoint = model.endpoint
-        return Model(
-            model.name,
-            attrs.evolve(
-                endpoint,
-                api_key=endpoint.api_key or self.api_key,
-                base_url=endpoint.base_url or self.base_url,
-            ),
-        )
+        return self._choose({}).text()
+
+    def image_model(self) -> Model | None:
+        """Return the model that draws; `None` if there is none, or if the text model does."""
+        return self._choose({}).image()
+
+    def settled(self, environ: Mapping[str, str]) -> AgentConfig:
+        """Return a copy in which `environ` has filled in where the models are reached.
+
+        Raises:
+            ConfigError: Something is missing still, or was said twice.
+        """
+        model, models = self._choose(environ).settle()
+        return attrs.evolve(self, model=model, models=models)
+
+    def _choose(self, environ: Mapping[str, str]) -> ModelChoice:
+        offered = offered_tools(self.capabilities, self.subagents)
+        may_draw = BuiltinTool.GENERATE_IMAGE in offered
+        return ModelChoice(self.model, self.models, self.api_key, self.base_url, may_draw, environ)
 
 
 def _check_resume(config: AgentConfig) -> None:
@@ -342,12 +385,21 @@ def check_options(options: Iterable[str]) -> None:
 
 
 def resolve_key(model: Model, environ: Mapping[str, str]) -> str:
-    """Return the model's key: its endpoint's or the agent's, then `GEMINI_API_KEY`.
+    """Return the key of a text model: its endpoint's, which may be the agent's, or a variable's.
+
+    Of Vertex AI it is the key of Express mode, `""` if a project is used; an `OpenAICompatible`
+    server has none.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: The Gemini API is to be used without a key.
     """
-    key = model.endpoint.api_key or environ.get("GEMINI_API_KEY", "").strip()
+    endpoint = model.endpoint
+    if isinstance(endpoint, OpenAICompatible):
+        return ""
+    key = "" if endpoint is None else endpoint.api_key or ""
+    if isinstance(endpoint, Vertex):
+        return key
+    key = key or environ.get("GEMINI_API_KEY", "").strip()
     if not key:
         raise ConfigError(
             "no model key: looked at the model's endpoint, api_key and GEMINI_API_KEY; "

@@ -172,7 +172,8 @@ class ChatResponse:
         errors: Errors that did not end the turn, those of callbacks and tool dispatch included.
         cancelled: Whether the turn was halted by us.
         incomplete: Whether the last frame of an answer never came.
-        stop_reason: Why the harness stopped early, such as `MAX_MODEL_CALLS_EXCEEDED`; else `None`.
+        stop_reason: Why the turn was stopped early, by its `Budget` or the harness, such as
+            `MAX_MODEL_CALLS_EXCEEDED`; else `None`.
         pending_tasks: Commands that still run in the background.
         conversation_id: Which conversation.
         duration: Seconds from the prompt to the end.
@@ -208,6 +209,7 @@ class CloseReport:
         ended_commands: Command lines that the agent had left running and that were ended.
         leftovers: Threads or processes that would not end in time.
         duration: Seconds it took.
+        trigger_errors: What ended triggers before the close, in order.
     """
 
     exit_code: int | None = None
@@ -216,3 +218,4 @@ class CloseReport:
     ended_commands: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
     duration: float = 0.0
+    trigger_errors: tuple[Exception, ...] = ()
