@@ -76,7 +76,7 @@ class AskTable:
 
     def open(self, ask: Ask) -> bool:
         """Take in an ask; return `False` for one that was seen before."""
-        if ask.key in self._open or ask.key in self._closed:
+        if self.knows(ask.key):
             return False
         self._open[ask.key] = ask
         return True
@@ -87,6 +87,14 @@ class AskTable:
         if ask is not None:
             self._remember(key)
         return ask
+
+    def knows(self, key: AskKey) -> bool:
+        """Return whether an ask was seen before."""
+        return key in self._open or key in self._closed
+
+    def holds(self, is_such: Callable[[Ask], bool]) -> bool:
+        """Return whether an open ask is such."""
+        return any(is_such(ask) for ask in self._open.values())
 
     def withdraw(self, is_void: Callable[[Ask], bool]) -> tuple[AskKey, ...]:
         """Forget the open asks the harness has dropped; return their keys."""

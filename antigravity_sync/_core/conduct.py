@@ -9,6 +9,7 @@ from ..events import UsageUpdated
 from . import answers, asking, connection
 from .actions import CloseLink, EndTurn, Failure, FailureKind, TurnSent
 from .inputs import CancelTurn, HaltReason, StartTurn, Tick
+from .metering import Meter
 from .phases import Phase, Signal
 from .rules import (
     BREAK_GRACE,
@@ -35,6 +36,7 @@ def start_turn(state: State, happened: StartTurn, now: float) -> None:
         deadline_at=happened.deadline_at,
         usage_before=state.usage.begin_turn(),
         is_trigger=bool(happened.trigger),
+        meter=Meter(state.main_id, state.rules),
     )
     state.background.begin_turn()
     state.move(Signal.STARTED)
@@ -57,12 +59,20 @@ def _refuse_turn(state: State, happened: StartTurn, now: float) -> None:
 
 def take_cancel(state: State, happened: CancelTurn, now: float) -> None:
     turn = state.turn
-    if turn is None or turn.halt is not None or happened.turn_id not in (None, turn.turn_id):
-        return
+    if turn is not None and happened.turn_id in (None, turn.turn_id):
+        stop_turn(state, turn, happened.reason, now)
+
+
+def stop_turn(state: State, turn: Turn, reason: HaltReason, now: float) -> bool:
+    """Halt the turn; return whether it was not halted or over before."""
+    if turn.halt is not None:
+        return False
     if state.phase is Phase.RUNNING or (
         state.phase is Phase.SETTLING and state.background.holds_turn
     ):
-        _halt(state, turn, happened.reason, now)
+        _halt(state, turn, reason, now)
+        return True
+    return False
 
 
 def _halt(state: State, turn: Turn, reason: HaltReason, now: float) -> None:
@@ -236,7 +246,13 @@ def _terminal(state: State, turn: Turn, frame: m.StateFrame, now: float) -> None
 
 def _must_wait(state: State, turn: Turn) -> bool:
     """Return whether something of the turn is still to come after its end was reported."""
-    return turn.has_open_text() or state.background.holds_turn
+    return turn.has_open_text() or turn.awaits_report or state.background.holds_turn
+
+
+def go_on_settling(state: State, now: float) -> None:
+    """End a turn that has waited for nothing more than what has come now."""
+    if state.turn is not None and state.phase is Phase.SETTLING:
+        _complete(state, state.turn, now)
 
 
 def _settle(state: State, turn: Turn, now: float) -> None:
@@ -249,7 +265,7 @@ def _settle(state: State, turn: Turn, now: float) -> None:
             state.timers.set(Timer.SETTLE, now + SETTLE_GRACE_HALTED)
         elif turn.has_open_text():
             state.timers.set(Timer.SETTLE, now + SETTLE_GRACE)
-        if state.rules.coordinates_subagents:
+        if state.rules.coordinates_subagents and not turn.awaits_report:
             turn.last_index = state.last_index
         state.move(Signal.SETTLING)
     else:

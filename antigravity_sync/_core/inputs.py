@@ -18,6 +18,7 @@ class HaltReason(enum.Enum):
     CANCELLED = "cancelled"
     ABANDONED = "abandoned"
     DEADLINE = "deadline"
+    BUDGET = "budget"
 
 
 @attrs.frozen

@@ -6,6 +6,8 @@ from typing import Final
 
 import attrs
 
+from ..limits import Budget
+
 #: How long a finished turn waits for the last frame of a text that is still open (PITFALLS A1).
 SETTLE_GRACE: Final = 2.0
 #: The same after a halt, where the frame often never comes (LIVE 13).
@@ -33,6 +35,10 @@ class SessionRules:
         announces_tasks: It has a state for "only background commands are left".
         task_wait: Seconds a finished answer waits for background commands; `math.inf` for ever.
         max_history: How many steps are kept.
+        budget: What each turn may use, `None` for as much as it likes.
+        reports_before_calls: Tokens of a model call may be reported before the tool calls it makes
+            are asked about (up to 0.1.6).
+        asks_for_subagents: It asks about the tool calls of subagents (up to 0.1.17).
     """
 
     harness_version: str = ""
@@ -41,3 +47,6 @@ class SessionRules:
     announces_tasks: bool = True
     task_wait: float = 60.0
     max_history: int = 10_000
+    budget: Budget | None = None
+    reports_before_calls: bool = False
+    asks_for_subagents: bool = True

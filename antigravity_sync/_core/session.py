@@ -22,7 +22,7 @@ from typing import Any, Final
 import attrs
 
 from .. import _messages as m
-from . import asking, conduct, connection
+from . import asking, budgets, conduct, connection
 from .actions import Action
 from .inputs import (
     Attached,
@@ -83,12 +83,12 @@ class Session:
 
 #: Frames count only while connected. Those that are missing here concern other floors.
 _FRAMES: Final[dict[type, Callable[[State, Any, float], None]]] = {
-    m.StepFrame: conduct.take_step,
+    m.StepFrame: budgets.take_step,
     m.StateFrame: conduct.take_state,
-    m.UsageFrame: conduct.take_usage,
-    m.ToolCallFrame: asking.take_request,
-    m.HookFrame: asking.take_request,
-    m.PolicyFrame: asking.take_request,
+    m.UsageFrame: budgets.take_usage,
+    m.ToolCallFrame: budgets.take_request,
+    m.HookFrame: budgets.take_request,
+    m.PolicyFrame: budgets.take_request,
     m.UnknownFrame: asking.take_unknown,
 }
 _COMMANDS: Final[dict[type, Callable[[State, Any, float], None]]] = {
@@ -100,7 +100,7 @@ _COMMANDS: Final[dict[type, Callable[[State, Any, float], None]]] = {
     Shutdown: connection.take_shutdown,
     StartTurn: conduct.start_turn,
     CancelTurn: conduct.take_cancel,
-    Decided: asking.take_reply,
+    Decided: budgets.take_reply,
     Dispatched: asking.take_dispatch,
     CallbackFailed: asking.take_callback_failure,
     Tick: conduct.tick,

@@ -15,12 +15,14 @@ from .actions import Failure
 from .inputs import HaltReason
 from .metering import Meter
 from .steps import StepRecord
-from .toolsteps import FINISH
+from .toolsteps import FINISH, RUN_COMMAND
 
 StepKey = tuple[str, int]
 
 #: How the harness marks the step that shows an automated trigger to the model.
 _TRIGGER: Final = "sender=automated_trigger"
+#: What 0.1.7 to 0.1.13 say in the model's name of a call that a halt cut, in a step without end.
+_CUT_CALL: Final = frozenset({"context canceled", "failed to execute tool call: context canceled"})
 #: What a state frame says when it has no reason to give.
 _NO_REASON: Final = frozenset({"", "STOP_REASON_UNSPECIFIED"})
 
@@ -36,13 +38,13 @@ class Turn:
     Attributes:
         turn_id: Its number.
         main_id: The main trajectory.
-        meter: What it has used of its budget.
         first_index: The lowest main step index that can belong to it.
         started_at: When its caller came.
         deadline_at: When it must be over.
         usage_before: Totals of the session before it.
         last_index: The highest main step index that can belong to it.
         is_trigger: Whether an automated trigger began it, not a prompt.
+        meter: What it has used of its budget.
         echo_index: Index of the step that echoes its prompt, once seen.
         is_main_over: Whether the main trajectory's last reported state is idle.
         is_cut: Whether we have stopped waiting for the last frame of an open text.
@@ -59,13 +61,13 @@ class Turn:
 
     turn_id: int
     main_id: str
-    meter: Meter
     first_index: int
     started_at: float
     deadline_at: float = math.inf
     usage_before: Usage = attrs.field(factory=Usage)
     last_index: float = math.inf
     is_trigger: bool = False
+    meter: Meter = attrs.field(factory=Meter)
     echo_index: int | None = None
     is_main_over: bool = False
     is_cut: bool = False
@@ -112,6 +114,8 @@ class Turn:
 
     def _is_ours(self, frame: StepFrame) -> bool:
         if not self.first_index <= frame.index <= self.last_index:
+            return False
+        if self.halt is not None and frame.text in _CUT_CALL:
             return False
         if self._is_echo(frame):
             if self.echo_index is None:
@@ -224,9 +228,16 @@ class Turn:
             r.is_main and r.is_text and not r.is_settled for r in self._records.values()
         )
 
+    def has_open_call(self) -> bool:
+        """Return whether a call that was let through has not ended; one in the background may."""
+        return any(
+            r.is_main and not r.is_settled and r.frame.action not in ("", RUN_COMMAND)
+            for r in self._records.values()
+        )
+
     @property
     def awaits_report(self) -> bool:
-        """Whether the tokens of the last model call are to come, after a halt in the midst of it."""
+        """Whether the tokens of a model call are to come that was halted while it was read."""
         is_early = self.halt is HaltReason.BUDGET and self.meter.fresh_calls > 0
         return is_early and not self.meter.rules.reports_before_calls
 

@@ -12,6 +12,7 @@ import contextlib
 import socket
 import struct
 import threading
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -123,6 +124,7 @@ class Link:
     Attributes:
         epoch: Number of halts sent so far. An answer that was asked for in an older epoch is void,
             because the harness forgets its asks at a halt and a stale answer ends the session.
+        redact: Takes secrets out of what the harness says of failures.
     """
 
     def __init__(self, ws: websocket.WebSocket, sock: _Socket) -> None:
@@ -131,6 +133,7 @@ class Link:
         self._send_lock = threading.Lock()
         self._close_sent = False
         self.epoch = 0
+        self.redact: Callable[[str], str] = str
         forks.enrol(self)
 
     @classmethod

@@ -222,10 +222,7 @@ class Dialect:
 
     @property
     def has_policy_config(self) -> bool:
-        """Return whether the harness enforces a `policyConfig` itself.
-
-        Since 0.1.10.
-        """
+        """Return whether the harness enforces a `policyConfig` itself; since 0.1.10."""
         return self._since("0.1.10")
 
     @property
@@ -256,10 +253,7 @@ class Dialect:
 
     @property
     def has_stop_hook(self) -> bool:
-        """Return whether the `STOP` hook exists.
-
-        Since 0.1.16.
-        """
+        """Return whether the `STOP` hook exists; since 0.1.16."""
         return self._since("0.1.16")
 
     @property
@@ -321,16 +315,28 @@ class Dialect:
 
     @property
     def has_retry_config(self) -> bool:
-        """Return whether `retryConfig` bounds the retries of model calls.
-
-        Since 0.1.8. Before, the harness retries as it likes.
-        """
+        """Return whether `retryConfig` bounds the retries of model calls; since 0.1.8."""
         return self._since("0.1.8")
 
     @property
-    def has_budget(self) -> bool:
-        """Return whether the harness enforces a `budgetConfig`; since 0.1.11."""
+    def reports_before_calls(self) -> bool:
+        """Return whether tokens may be reported before a call's tools are asked for (to 0.1.6)."""
+        return not self._since("0.1.7")
+
+    @property
+    def needs_room_to_compact(self) -> bool:
+        """Return whether what is longer than the threshold fails the turn; since 0.1.11."""
         return self._since("0.1.11")
+
+    @property
+    def spares_vertex_base_url(self) -> bool:
+        """Return whether no token of ADC goes to the address of a Vertex endpoint; since 0.1.14."""
+        return self._since("0.1.14")
+
+    @property
+    def returns_openai_calls(self) -> bool:
+        """Return whether models behind a `gemmaEndpoint` see the calls they made; since 0.1.10."""
+        return self._since("0.1.10")
 
     # ── the end of a turn ───────────────────────────────────────────────────────────────────────
 
@@ -358,14 +364,6 @@ class Dialect:
         So until 0.1.7. Since 0.1.8 it is idle only when they have ended.
         """
         return not self._since("0.1.8")
-
-    @property
-    def post_turn_blocks(self) -> bool:
-        """Return whether the `POST_TURN` hook comes before the turn's end and holds it up.
-
-        Since 0.1.14. Before, it comes after the end and nothing waits for its answer.
-        """
-        return self._since("0.1.14")
 
 
 #: The newest rules known: what to speak until the harness says otherwise.

@@ -16,6 +16,7 @@ from ..capabilities import BuiltinTool
 from ..config import AgentConfig
 from ..mcp import McpServer
 from .dialect import Dialect
+from .limits import output_bytes
 
 #: The harness counts seconds in 32 bits.
 _MAX_SECONDS: Final = 2**31 - 1
@@ -31,8 +32,10 @@ def render_servers(config: AgentConfig, dialect: Dialect) -> dict[str, Any]:
         return {}
     is_declared = can_declare_tools(dialect) and not learns_from_files(config)
     rendered: dict[str, Any] = {"mcpServers": [_server(one, is_declared) for one in servers]}
-    if can_declare_tools(dialect) and not _may_view(config):
-        rendered["mcpMaxOutputBytes"] = _LONG_RESULT
+    if can_declare_tools(dialect):
+        longest = output_bytes(config) or (None if _may_view(config) else _LONG_RESULT)
+        if longest is not None:
+            rendered["mcpMaxOutputBytes"] = longest
     return rendered
 
 

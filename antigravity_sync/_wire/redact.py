@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import re
 import urllib.parse
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
+
+from .. import _messages as m
 
 MASK: Final = "[redacted]"
 
@@ -19,7 +21,8 @@ MASK: Final = "[redacted]"
 _SHORTEST: Final = 6
 #: Members whose whole value is secret, without case, `_` and `-`.
 _SECRET_MEMBERS: Final = frozenset(
-    {"apikey", "authorization", "env", "environment", "headers", "password", "token"}
+    {"apikey", "authorization", "env", "environment", "headers", "httpheaders"}
+    | {"password", "token"}
     | {"accesstoken", "refreshtoken", "secret", "clientsecret", "credentials", "xgoogapikey"}
 )
 #: Inside those, what is a name and not a value.
@@ -101,6 +104,18 @@ class Redactor:
 
     def __repr__(self) -> str:
         return f"Redactor({len(self._known)} secrets)"
+
+
+def hide_secrets(frame: m.PeerFrame, redact: Callable[[str], str]) -> None:
+    """Take secrets out of the failure that a frame tells of: services quote what they were sent."""
+    if isinstance(frame, (m.StepFrame, m.StateFrame)) and frame.error:
+        frame.error = redact(frame.error)
+        if isinstance(frame, m.StepFrame):
+            frame.text = redact(frame.text)
+            frame.text_delta = redact(frame.text_delta)
+    elif isinstance(frame, m.InitFrame):
+        for step in frame.history:
+            hide_secrets(step, redact)
 
 
 def _spellings(secret: str) -> Iterator[str]:

@@ -13,6 +13,7 @@ from ..config import AgentConfig
 from ..hooks import wanted
 from ..tools import Tool
 from .dialect import Dialect
+from .limits import render_limits
 from .mcp import render_servers
 from .models import render_models
 from .offers import declared_tool, tool_flags
@@ -105,6 +106,7 @@ def _harness_config(
         rendered["tools"] = [declared_tool(one) for one in config.tools if isinstance(one, Tool)]
     if "on_questions" in wanted(config.hooks):
         rendered["agentBehavior"] = "AGENT_BEHAVIOR_INTERACTIVE"
+    rendered |= render_limits(config)
     rendered |= render_servers(config, dialect)
     rendered |= render_subagents(config, dialect)
     governance = _policy_config(config, dialect)
@@ -125,7 +127,8 @@ def _enabled_hooks(config: AgentConfig) -> list[str]:
     """Return the hooks whose answer only the harness can wait for; the others we call ourselves."""
     hooks = wanted(config.hooks)
     is_governed = config.contain_workspaces or config.policies or "on_pre_tool" in hooks
-    names = ["LIFECYCLE_HOOK_PRE_TOOL"] if is_governed else []
+    is_counted = config.budget is not None
+    names = ["LIFECYCLE_HOOK_PRE_TOOL"] if is_governed or is_counted else []
     return names + [wire for hook, wire in _HOOKS.items() if hook in hooks]
 
 
