@@ -25,6 +25,7 @@ from .errors import (
     UsageError,
 )
 from .responses import ChatResponse, CloseReport, Step, Usage
+from .triggers import check_message
 
 if TYPE_CHECKING:
     from ._runtime.engine import Engine
@@ -257,7 +258,7 @@ class Agent:
         seconds = _seconds(timeout, self._config.turn_timeout)
         engine = self._running()
         deadline = Deadline.after(self._clock, seconds)
-        live = engine.begin_turn(parts, deadline, seconds)
+        live = engine.turns.begin(parts, deadline, seconds)
         return Turn(engine, live, self._clock, self._config.response_schema)
 
     def cancel(self) -> bool:
@@ -270,6 +271,20 @@ class Agent:
         """
         engine = self._engine
         return engine is not None and engine.is_ours and engine.cancel()
+
+    def notify(self, text: str) -> None:
+        """Tell the model something without a prompt, as soon as the agent is idle.
+
+        Its answer goes to nobody; a `Trigger` has `on_response`.
+
+        Any thread, hooks and signal handlers; never blocks.
+
+        Raises:
+            ConfigError: The text is empty or none.
+            UsageError: The agent is closed or not started.
+        """
+        text = check_message(text)
+        self._running().triggers.notify(text)
 
     def cancel_handle(self) -> CancelHandle:
         """Return an object that can cancel and does not keep the agent alive."""

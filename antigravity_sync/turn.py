@@ -9,11 +9,12 @@ from typing import NoReturn
 
 from ._clock import Clock, Deadline
 from ._core.actions import Failure, FailureKind
-from ._runtime.engine import DRAIN_GRACE, Engine
+from ._runtime.engine import Engine
 from ._runtime.failures import make_error
 from ._runtime.live_turn import LiveTurn, TurnEnd
 from ._runtime.structured import with_answer
 from ._runtime.tasks import ToolTask
+from ._runtime.turns import DRAIN_GRACE
 from .errors import AgentClosedError, ConcurrentIterationError, UsageError
 from .events import Event, Finished, TextDelta
 from .responses import ChatResponse
@@ -35,9 +36,7 @@ class Turn(Iterator[Event]):
         self._live = live
         self._clock = clock
         self._response_schema = response_schema
-        # The pump ends the turn at its deadline and then drains it; only when it cannot, because
-        # user code or a stuck write holds it up, does the caller act.
-        self._last_moment = live.deadline.later(DRAIN_GRACE + 0.5)
+        self._last_moment = engine.turns.last_moment(live)
         self._in_use = threading.Lock()
         self._text: list[str] = []
         self._end: TurnEnd | None = None
@@ -101,7 +100,7 @@ class Turn(Iterator[Event]):
         if not self._engine.is_ours:
             return
         if self._live.end is None:
-            self._engine.abandon(self._live)
+            self._engine.turns.abandon(self._live)
         self._live.drop_events()
 
     def __enter__(self) -> Turn:
@@ -122,7 +121,7 @@ class Turn(Iterator[Event]):
     def __del__(self) -> None:
         live = getattr(self, "_live", None)
         if live is not None and live.end is None and self._engine.is_ours:
-            self._engine.abandon(live)  # only posts, so it is safe wherever the collector runs
+            self._engine.turns.abandon(live)  # only posts: safe wherever the collector runs
 
     def __reduce__(self) -> NoReturn:
         raise UsageError("a Turn cannot be pickled: it is a conversation with a live process")
@@ -161,7 +160,7 @@ class Turn(Iterator[Event]):
         try:
             task.run_here()
         except BaseException:
-            self._engine.abandon(self._live)
+            self._engine.turns.abandon(self._live)
             raise
 
     def _take(
@@ -176,7 +175,7 @@ class Turn(Iterator[Event]):
         if not own.expired():
             raise TimeoutError(f"no event within {patience:g} s; the turn goes on")
         self._engine.cancel(self._live)
-        self._engine.give_up(self._live)
+        self._engine.turns.give_up(self._live)
         text = "".join(self._text)
         partial = ChatResponse(text=text, messages=(text,) if text else ())
         return TurnEnd(partial, Failure(FailureKind.TIMEOUT))

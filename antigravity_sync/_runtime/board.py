@@ -30,6 +30,7 @@ class Snapshot:
     initial_history: tuple[Step, ...] = ()
     conversation_id: str = ""
     main_id: str = ""
+    has_steps: bool = False
 
 
 @attrs.define(eq=False)
@@ -49,6 +50,7 @@ class Board:
     is_closed: bool = False
     _history: tuple[Step, ...] = ()
     _history_count: int = 0
+    _callers: int = 0
     _changed: threading.Condition = attrs.field(factory=threading.Condition)
 
     # ── the pump's side ─────────────────────────────────────────────────────────────────────────
@@ -69,6 +71,7 @@ class Board:
                 state.initial_history,
                 state.conversation_id,
                 state.main_id,
+                state.last_index >= 0,
             )
             if self._history_count != state.history_count:
                 self._history_count = state.history_count
@@ -117,22 +120,67 @@ class Board:
         """Whether the session has ended for good."""
         return self.is_closed or self.loss is not None or self.snapshot.phase in FINAL_PHASES
 
-    def claim(self, turn: LiveTurn, deadline: Deadline) -> LiveTurn | None:
+    def claim(
+        self, turn: LiveTurn, deadline: Deadline, *, over_triggers: bool = False
+    ) -> LiveTurn | None:
         """Take the claim for `turn`.
+
+        Args:
+            turn: The turn that wants it.
+            deadline: Until when to wait.
+            over_triggers: Whether a trigger's turn is not waited for.
 
         Returns:
             `None` on success or when the session is over (ask `is_over`), else the turn that holds
-            it: the deadline has passed, or the holder must be superseded by its own thread.
+            it: the deadline has passed, or the holder must be superseded.
 
         Blocks until the claim is free, the session is over, or the deadline passes.
         """
         with self._changed:
-            while self.live is not None and not self.is_over:
-                if self.live.owner == turn.owner or not self._wait(deadline):
-                    return self.live
-            if not self.is_over:
-                self.live = turn
-            return None
+            self._callers += 1
+            try:
+                while self.live is not None and not self.is_over:
+                    is_superseded = self.live.owner == turn.owner or (
+                        over_triggers and self.live.is_trigger
+                    )
+                    if is_superseded or not self._wait(deadline):
+                        return self.live
+                if not self.is_over:
+                    self.live = turn
+                return None
+            finally:
+                self._callers -= 1
+                self._changed.notify_all()
+
+    def claim_idle(self, turn: LiveTurn, is_off: Callable[[], bool], *, needs_steps: bool) -> bool:
+        """Take the claim for a trigger's turn once nothing runs and no caller waits.
+
+        Args:
+            turn: The turn that wants it.
+            is_off: Asked whether the wait has lost its purpose; see `wake`.
+            needs_steps: Whether the conversation must have begun.
+
+        Returns:
+            Whether it was taken; `False` when the session is over or the wait is off.
+
+        Blocks until one of these.
+        """
+        with self._changed:
+            while not (self.is_over or is_off()):
+                if self._may_trigger() and (self.snapshot.has_steps or not needs_steps):
+                    self.live = turn
+                    return True
+                self._changed.wait(_SLICE)
+            return False
+
+    def _may_trigger(self) -> bool:
+        phase = self.snapshot.phase
+        return self.live is None and not self._callers and phase in (Phase.IDLE, Phase.DETACHED)
+
+    def wake(self) -> None:
+        """Have whoever waits in `claim_idle` look again."""
+        with self._changed:
+            self._changed.notify_all()
 
     def release(self, turn: LiveTurn) -> None:
         """Give back a claim whose turn was never posted."""

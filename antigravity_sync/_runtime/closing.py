@@ -24,6 +24,7 @@ from .board import Board
 from .mailbox import Call, Close, Mailbox, Stop
 from .pump import Pump
 from .respond import Responder
+from .triggers import Triggers
 
 _log: Final = logging.getLogger("antigravity_sync.runtime")
 
@@ -44,16 +45,16 @@ class Closing:
         board: Board,
         pump: Pump,
         responder: Responder,
+        triggers: Triggers,
         process: HarnessProcess,
-        on_closed: Callable[[], None],
         clock: Clock,
     ) -> None:
         self._mailbox = mailbox
         self._board = board
         self._pump = pump
         self._responder = responder
+        self._triggers = triggers
         self._process = process
-        self._on_closed = on_closed
         self._clock = clock
         #: Who closes it; `setdefault` settles who comes first without a lock, which an interrupt
         #: might leave taken.
@@ -61,6 +62,8 @@ class Closing:
         self._begun = threading.Event()
         self._done = threading.Event()
         self._report = CloseReport(clean=False, leftovers=("close still runs",))
+        #: Releases what the engine holds, at the end.
+        self.on_closed: Callable[[], None] = lambda: None
 
     @property
     def has_begun(self) -> bool:
@@ -81,7 +84,7 @@ class Closing:
         try:
             if self._take(climber):
                 self._climb(deadline)
-            else:
+            elif not self._triggers.is_inside:  # whose thread the climber waits for
                 self._done.wait(deadline.remaining())
         except BaseException:  # unwinding: nobody else will climb the rest of the ladder
             if self._take(climber) and not self._done.is_set():
@@ -104,6 +107,7 @@ class Closing:
         Blocks about a second at most.
         """
         self._take(self)
+        self._triggers.stop()
         self._board.declare_closed()
         grace = Deadline.after(self._clock, _POLITE_GRACE)
         commands = self._find_commands()
@@ -112,6 +116,7 @@ class Closing:
         self._pump.close_link(is_forced=True)
         leftovers = self._join_pump(grace, on_pump=False)
         leftovers += self._responder.close(grace)
+        leftovers += self._triggers.join(grace)
         self._finish(
             CloseReport(
                 exit_code=exit_code,
@@ -119,6 +124,7 @@ class Closing:
                 forced=("kill",),
                 ended_commands=end_commands(commands),
                 leftovers=leftovers,
+                trigger_errors=self._triggers.errors,
             )
         )
 
@@ -144,6 +150,7 @@ class Closing:
     def _climb(self, deadline: Deadline) -> None:
         started = self._clock.now()
         on_pump = threading.current_thread() is self._pump.thread
+        self._triggers.stop()
         # Twice: newer harnesses end commands themselves once the connection goes, and a turn that
         # is being halted may still start one.
         commands = self._find_commands()
@@ -153,6 +160,7 @@ class Closing:
         ended = end_commands(commands)
         leftovers = list(self._join_pump(deadline, on_pump=on_pump))
         leftovers += self._responder.close(deadline.sooner(_POLITE_GRACE * 2))
+        leftovers += self._triggers.join(deadline.sooner(_POLITE_GRACE * 2))
         leftovers += self._process.release(deadline.sooner(_POLITE_GRACE * 2))
         if exit_code is None:
             leftovers.append(f"process {self._process.pid}")
@@ -163,13 +171,14 @@ class Closing:
                 forced=forced,
                 ended_commands=ended,
                 leftovers=tuple(leftovers),
+                trigger_errors=self._triggers.errors,
                 duration=self._clock.now() - started,
             )
         )
 
     def _finish(self, report: CloseReport) -> None:
         drift.log_summary()
-        self._on_closed()
+        self.on_closed()
         self._report = report
         self._done.set()
 

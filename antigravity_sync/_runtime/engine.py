@@ -14,36 +14,21 @@ import threading
 from typing import Final
 
 from .._clock import Clock, Deadline, MonotonicClock
-from .._core.inputs import (
-    Attached,
-    CancelTurn,
-    Detach,
-    HaltReason,
-    HarnessExited,
-    InputDropped,
-    StartTurn,
-)
+from .._core.inputs import Attached, CancelTurn, Detach, HarnessExited, InputDropped
 from .._core.phases import Phase
 from .._core.session import Session
-from .._messages import Halt, PromptPart
+from .._messages import Halt
 from .._transport.process import HarnessProcess, start_thread
 from .._wire.dialect import Dialect
 from .._wire.encode import encode
 from .._wire.frames import Endpoint
 from .._wire.glog import says_dropped
-from .._wire.media import fit_prompt
-from ..errors import (
-    AgentBusyError,
-    AgentClosedError,
-    ForkedProcessError,
-    LaunchError,
-    StartTimeoutError,
-)
+from ..errors import ForkedProcessError, LaunchError, StartTimeoutError
 from ..responses import CloseReport
 from . import lifecycle, roles
 from .board import Board
 from .closing import UNATTENDED, Closing
-from .failures import Circumstances, lost_error, unsent_error
+from .failures import Circumstances, lost_error
 from .live_turn import LiveTurn
 from .mailbox import Attach, Call, Close, Mailbox
 from .opening import Opened, open_conversation, reopen_conversation
@@ -51,6 +36,8 @@ from .plan import Directories, Plan
 from .pump import Pump
 from .setup import make_renderer, make_responder, make_rules
 from .store import Store
+from .triggers import Triggers
+from .turns import DRAIN_GRACE, Turns
 from .watch import Watch
 from .wiretap import Wiretap
 
@@ -60,8 +47,6 @@ _labels: Final = itertools.count(1)
 LAST_FRAMES: Final = 0.25
 #: How long the pump may take to begin a close at exit before the main thread does it.
 PUMP_GRACE: Final = 0.25
-#: How long past its deadline a turn may take to be halted and drained.
-DRAIN_GRACE: Final = 2.0
 
 
 class Engine:
@@ -72,6 +57,8 @@ class Engine:
     Attributes:
         label: Prefix of its threads' names.
         board: What other threads may know, and the claim on the turn.
+        turns: Begins its turns.
+        triggers: What wakes it without a prompt.
         pid: The harness's process id.
         store: The conversation that is open.
     """
@@ -95,7 +82,6 @@ class Engine:
         self._clock = clock
         self._tap = tap
         self._owner_pid = os.getpid()
-        self._turn_ids = itertools.count(1)
         self._mailbox = Mailbox()
         self._halt_text = encode(Halt(), dialect)
         self.board = Board()
@@ -117,11 +103,38 @@ class Engine:
             self._responder,
             self.label,
         )
+        self.triggers = Triggers(config, clock, self.label, self._responder.through_wrapper)
         self._closing = Closing(
-            self._mailbox, self.board, self.pump, self._responder, process, self._closed, clock
+            self._mailbox,
+            self.board,
+            self.pump,
+            self._responder,
+            self.triggers,
+            process,
+            clock,
         )
+        self._closing.on_closed = self._closed
         self.pump.on_close(self._closing.run_on_pump)
         self.pump.tap = tap if tap.is_on else None
+        self.turns = self._make_turns(plan)
+
+    def _make_turns(self, plan: Plan) -> Turns:
+        return Turns(
+            label=self.label,
+            version=self.version,
+            dialect=self._dialect,
+            board=self.board,
+            mailbox=self._mailbox,
+            pump=self.pump,
+            watch=self._watch,
+            clock=self._clock,
+            is_closing=lambda: self._closing.has_begun,
+            on_overdue=self._closing.hook_ran_out,
+            halts_triggers=plan.config.on_trigger_busy == "halt",
+            attach_again=self._attach_again,
+            cancel=self.cancel,
+            circumstances=self.circumstances,
+        )
 
     # ── opening ─────────────────────────────────────────────────────────────────────────────────
 
@@ -194,6 +207,7 @@ class Engine:
         self.board.wait_until(lambda seen: seen.phase is not Phase.FRESH, grace)
         if self.board.loss is not None and self.board.snapshot.phase is Phase.FRESH:
             raise lost_error(self.board.loss, None, self.circumstances())
+        self.triggers.start(self.turns)
 
     def _on_stderr_line(self, line: str) -> None:
         if says_dropped(line):
@@ -216,81 +230,10 @@ class Engine:
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────
 
-    def begin_turn(
-        self, parts: tuple[PromptPart, ...], deadline: Deadline, timeout: float | None
-    ) -> LiveTurn:
-        """Claim the turn, reconnect if need be, and send the prompt.
-
-        Blocks until the prompt has gone out, at most until the deadline.
-
-        Raises:
-            AgentBusyError: Somebody else's turn ran all the time.
-            AgentClosedError: The agent was closed.
-            ConfigError: A file of the prompt is of no type that this harness takes.
-            ReentrantCallError: A callback of this very agent calls.
-            LaunchError: The connection could not be made again.
-            SessionLostError: The session is over.
-            TurnTimeoutError: The deadline passed before the prompt was sent.
-        """
-        roles.refuse_inside(self.label, "chat() or stream()")
-        parts = fit_prompt(parts, self._dialect)
-        started_at = self._clock.now()
-        turn = LiveTurn(
-            next(self._turn_ids),
-            deadline,
-            timeout,
-            watch=self._watch,
-            on_overdue=self._closing.hook_ran_out,
-        )
-        self._claim(turn, deadline)
-        try:
-            self._attach_again(deadline)
-            self._mailbox.post(StartTurn(turn.turn_id, parts, started_at, deadline.at))
-        except BaseException:
-            self.board.release(turn)
-            raise
-        try:
-            if turn.is_cancelled:
-                self._mailbox.post(CancelTurn(turn.turn_id))
-            if not turn.wait_sent(deadline.later(DRAIN_GRACE)):
-                self.pump.close_link(is_forced=True)
-                raise unsent_error(timeout, self.version)
-        except BaseException:
-            self._mailbox.post(CancelTurn(turn.turn_id, HaltReason.ABANDONED))
-            raise
-        return turn
-
-    def _claim(self, turn: LiveTurn, deadline: Deadline) -> None:
-        while True:
-            holder = self.board.claim(turn, deadline)
-            if holder is None:
-                self._check_open()
-                return
-            if holder.owner != turn.owner:
-                raise AgentBusyError(
-                    "another thread's turn ran for the whole timeout; wait longer, use an agent "
-                    "per thread, or cancel() that turn"
-                )
-            if holder.is_pinned:
-                raise AgentBusyError(
-                    "this thread is inside `with turn:` of the same agent; leave the block first"
-                )
-            # Our own turn, which we are evidently not iterating any more: make room.
-            self.abandon(holder)
-            grace = Deadline.after(self._clock, DRAIN_GRACE + 1.0)
-            if holder.wait_over(min(grace, deadline, key=lambda d: d.at)) is None:
-                raise AgentBusyError("the agent's earlier turn does not end; close() the agent")
-
-    def _check_open(self) -> None:
-        if self.board.loss is not None:
-            raise lost_error(self.board.loss, None, self.circumstances())
-        if self._closing.has_begun or self.board.snapshot.phase is Phase.CLOSED:
-            raise AgentClosedError("the agent is closed; start() opens it again")
-
     def _attach_again(self, deadline: Deadline) -> None:
         """Connect to the same conversation again if the connection is down; the caller's thread."""
         settled = self.board.wait_until(lambda seen: seen.phase is not Phase.BREAKING, deadline)
-        self._check_open()
+        self.turns.check_open()
         if not settled:
             raise StartTimeoutError(
                 "the old connection did not go down in time; try again",
@@ -310,7 +253,7 @@ class Engine:
                 self.store.wire_id,
             )
         except LaunchError:
-            self._check_open()  # a close or the process's death is the better explanation
+            self.turns.check_open()  # a close or the process's death is the better explanation
             raise
         self._attach(opened, deadline)
 
@@ -325,12 +268,11 @@ class Engine:
             UsageError: The agent is closed, or calls itself.
         """
         roles.refuse_inside(self.label, "reset()")
-        claim = LiveTurn(next(self._turn_ids), deadline, None)
-        self._claim(claim, deadline)
+        claim = self.turns.claim(deadline)
         try:
             self._mailbox.post(Detach())
             self.board.wait_until(lambda seen: seen.phase is Phase.DETACHED, deadline)
-            self._check_open()
+            self.turns.check_open()
             opened = open_conversation(
                 self._process,
                 self._endpoint,
@@ -355,7 +297,7 @@ class Engine:
         self.board.wait_until(lambda seen: seen.phase is not Phase.DETACHED, deadline)
         if not self.pump.thread.is_alive():
             self.pump.drop_unattached()
-        self._check_open()
+        self.turns.check_open()
 
     def wait_idle(self, deadline: Deadline) -> bool:
         """Wait until nothing of the conversation runs; return whether that came in time.
@@ -368,7 +310,7 @@ class Engine:
         roles.refuse_inside(self.label, "wait_idle()")
         board = self.board
         is_idle = board.wait_until(lambda seen: seen.is_idle and board.live is None, deadline)
-        self._check_open()
+        self.turns.check_open()
         return is_idle
 
     def cancel(self, turn: LiveTurn | None = None) -> bool:
@@ -386,15 +328,6 @@ class Engine:
             # The pump could not send now; a halt must not wait for a hook.
             self._tap.sent(self._halt_text)
         return True
-
-    def abandon(self, turn: LiveTurn) -> None:
-        """Say that nobody reads `turn` any more; safe in a finalizer."""
-        self._mailbox.post(CancelTurn(turn.turn_id, HaltReason.ABANDONED))
-
-    def give_up(self, turn: LiveTurn) -> None:
-        """End a turn that the pump cannot end: free whatever it is blocked on."""
-        self.pump.close_link(is_forced=True)
-        self.board.release(turn)
 
     def circumstances(self, timeout: float | None = None) -> Circumstances:
         """Return the facts that errors tell."""

@@ -35,6 +35,8 @@ from .mcp import load_failure
 
 #: What the harness quotes of the model's own answer.
 _QUOTED: Final = re.compile(r"Message: (?P<message>.*?), Status: (?P<status>[A-Z_]*)")
+#: What it says of a server that speaks another protocol than Google's, with what that answered.
+_PLAIN: Final = re.compile(r"HTTP request failed with status (?P<code>[0-9]+): (?P<body>.*)", re.S)
 _MAX_DETAIL: Final = 600
 _BAD_KEY: Final = re.compile(r"api key not valid|API_KEY_INVALID|invalid api key", re.IGNORECASE)
 #: Words of failures that a second try may well heal: no answer, or a cut one.
@@ -141,6 +143,9 @@ def _turn_error(failure: Failure, response: ChatResponse | None) -> TurnError:
     code, text = failure.http_code, failure.message
     quoted = _QUOTED.search(text)
     said = quoted["message"] if quoted else text.partition("\n")[0]
+    plain = None if code else _PLAIN.search(text)
+    if plain:
+        code, said = int(plain["code"]), " ".join(plain["body"].split())
     said = said[:_MAX_DETAIL].strip() or "no reason given"
     status = f" {quoted['status']}" if quoted and quoted["status"] else ""
     if code is not None and code >= 100:
@@ -194,6 +199,8 @@ def _timeout_error(
 ) -> TurnTimeoutError:
     budget = "its timeout" if about.timeout is None else f"{about.timeout:g} s"
     open_work = f"; still open: {', '.join(failure.waiting_for)}" if failure.waiting_for else ""
+    if not open_work and response is not None and not response.steps and not response.text:
+        open_work = "; the harness has said nothing since the prompt: it is stopped, or very slow"
     unknown = ""
     if failure.unknown_states:
         unknown = (

@@ -22,6 +22,7 @@ from .._wire.codec import decode_init
 from .._wire.dialect import ALL_VERSIONS, NEWEST, Dialect, narrow
 from .._wire.frames import Endpoint
 from .._wire.probing import rejected_field_in
+from .._wire.redact import hide_secrets
 from .._wire.render import Rendered
 from ..errors import (
     AntigravityError,
@@ -198,6 +199,7 @@ def _try_init(
             link.release()
             return _reason(process, mark, deadline)
         tap.answered(received)
+        link.redact = tap.redactor.text
         init = decode_init(received)
         if init is None:
             raise HandshakeError(
@@ -205,6 +207,7 @@ def _try_init(
                 f"{received[:200]!r}; check its version",
                 stderr_tail=process.stderr.text(),
             )
+        hide_secrets(init, link.redact)
         return Opened(link, init, NEWEST)
     except BaseException:
         if link is not None:
@@ -255,6 +258,12 @@ def _refusal(reason: str, process: HarnessProcess) -> AntigravityError:
             f"the conversation is open elsewhere ({reason}); close it there first",
             stderr_tail=tail,
         )
+    if "disk is full" in reason:
+        return InitError(
+            f"the disk is full that conversations are kept on ({reason}); free some space there, "
+            "or choose another save_dir",
+            stderr_tail=tail,
+        )
     if "open backend" in reason:
         return InitError(
             f"the saved conversation cannot be read ({reason}); restore the file that it names "
@@ -263,6 +272,16 @@ def _refusal(reason: str, process: HarnessProcess) -> AntigravityError:
         )
     said = reason or f"it gave no reason{process.diagnosis()}"
     return InitError(
-        f"the harness refused the configuration: {said}; correct the option it names",
+        f"the harness refused the configuration: {said}; {_advice(reason)}",
         stderr_tail=tail,
+    )
+
+
+def _advice(reason: str) -> str:
+    field = rejected_field_in(reason)
+    if field is None or narrow(ALL_VERSIONS, field) == ALL_VERSIONS:
+        return "correct the option it names"
+    return (
+        "only other releases have that field: take it out of raw_config, or see that the version "
+        "beside the binary is its own"
     )

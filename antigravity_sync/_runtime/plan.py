@@ -14,6 +14,7 @@ import attrs
 
 from .._transport.binary import HarnessBinary, find_harness
 from .._wire.dialect import Dialect
+from .._wire.limits import check_limits
 from .._wire.models import check_models
 from .._wire.subagents import check_subagents
 from ..config import AgentConfig, merged_environment, resolve_key, without_keys
@@ -63,17 +64,19 @@ class Plan:
             earlier: The conversation that this agent had open before, to go on with.
 
         Raises:
-            ConfigError: There is no model key, no program of an MCP server, or the harness cannot
-                run the subagents.
+            ConfigError: The model cannot be reached for want of a key or another option, there is
+                no program of an MCP server, or the harness cannot do what is asked of it.
             HarnessNotFoundError: There is no usable binary.
         """
         environ = merged_environment(config, os.environ)
+        config = config.settled(environ)
         check_commands(servers_of(config), environ)
         binary = find_harness(config.harness_path, environ)
         if config.subagents and binary.version is not None:
             check_subagents(config, Dialect.of(binary.version))
         if binary.version is not None:
             check_models(config, Dialect.of(binary.version))
+            check_limits(config, Dialect.of(binary.version))
         return cls(
             config,
             binary,

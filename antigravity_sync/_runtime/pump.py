@@ -46,6 +46,7 @@ from .._transport.process import start_thread
 from .._wire import codec
 from .._wire.dialect import Dialect
 from .._wire.encode import encode
+from .._wire.redact import hide_secrets
 from ..events import Compacted, ToolAction
 from ..responses import ChatResponse
 from .board import Board
@@ -98,6 +99,7 @@ class Pump:
         self._detached = threading.Event()
         self._on_close: Callable[[float], None] = _no_close
         self.link: Link | None = None
+        self._redact: Callable[[str], str] = str
         self.reader: threading.Thread | None = None
         self.tap: Wiretap | None = None
         self._has_failed = False
@@ -161,6 +163,7 @@ class Pump:
                 if self.tap is not None:
                     self.tap.received(data)
                 for frame in codec.decode(data):
+                    hide_secrets(frame, self._redact)
                     self._feed(frame)
             case Attach(link=link, happened=happened):
                 self._attach(link, happened)
@@ -251,6 +254,7 @@ class Pump:
 
     def _attach(self, link: Link, happened: Input) -> None:
         self.link = link
+        self._redact = link.redact
         self._detached.clear()
         self._epochs.clear()
         self._feed(happened)

@@ -149,7 +149,8 @@ class Responder:
         info = StopInfo(
             _text(args, "responseText"),
             count if isinstance(count, int) else 0,
-            _text(args, "stopReason").removeprefix("STOP_REASON_") or None,
+            _text(args, "stopReason").removeprefix("STOP_REASON_").replace("UNSPECIFIED", "")
+            or None,
             _text(args, "errorMessage"),
             ask.trajectory_id,
             ask.is_main,
@@ -285,9 +286,10 @@ class Responder:
     def _wrapped(self, call: Callable[[], object]) -> object:
         """Run user code on the handler's thread."""
         with roles.playing(frozenset({self._label})):
-            return self._through_wrapper(call)
+            return self.through_wrapper(call)
 
-    def _through_wrapper(self, call: Callable[[], object]) -> object:
+    def through_wrapper(self, call: Callable[[], object]) -> object:
+        """Make a call of user code through the configured wrapper; any thread."""
         wrapper = self._callbacks.wrapper
         if wrapper is None:
             return call()
@@ -308,7 +310,7 @@ class Responder:
                 self._watch.running(name),
                 roles.playing(mine if live is None else mine | live.roles),
             ):
-                return self._through_wrapper(call)
+                return self.through_wrapper(call)
         except BaseException as error:  # boundary: a user's hook; whoever called decides
             _log.exception("hook %s failed", name)
             failure = _as_exception(error, name)

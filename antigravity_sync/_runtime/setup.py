@@ -10,7 +10,9 @@ from typing import Final
 from .._clock import Clock, MonotonicClock
 from .._core.rules import SessionRules
 from .._wire.dialect import Dialect
+from .._wire.limits import check_limits
 from .._wire.media import fit_result
+from .._wire.models import model_caveats
 from .._wire.render import Conversation, Rendered, render_init
 from .._wire.subagents import subagent_caveats
 from ..capabilities import BuiltinTool
@@ -85,7 +87,12 @@ def make_responder(
 
 
 def make_rules(config: AgentConfig, dialect: Dialect) -> SessionRules:
-    """Return what the session must know about this harness and the configuration."""
+    """Return what the session must know about this harness and the configuration.
+
+    Raises:
+        ConfigError: The harness, whose version may have been unknown, cannot keep a limit.
+    """
+    check_limits(config, dialect)
     return SessionRules(
         harness_version=dialect.version,
         coordinates_subagents=dialect.waits_for_subagents,
@@ -93,6 +100,9 @@ def make_rules(config: AgentConfig, dialect: Dialect) -> SessionRules:
         announces_tasks=dialect.announces_tasks,
         task_wait=float("inf") if config.task_wait is None else config.task_wait,
         max_history=config.max_history,
+        budget=config.budget,
+        reports_before_calls=dialect.reports_before_calls,
+        asks_for_subagents=dialect.governs_subagents,
     )
 
 
@@ -126,6 +136,8 @@ def _warn(plan: Plan, dialect: Dialect, tools: dict[str, Tool]) -> None:
         hint = f"; did you mean {near!r}?" if near else ""
         _log.warning("a policy names %r, which is no tool of this agent%s", name, hint)
     for caveat in mcp.caveats(config, dialect):
+        _log.warning("%s", caveat)
+    for caveat in model_caveats(config, dialect):
         _log.warning("%s", caveat)
     for caveat in subagent_caveats(config, dialect):
         _log.warning("%s", caveat)
