@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Final
 
-from .._version import SUPPORTED_HARNESS_VERSION, __version__
+from .._version import __version__
 from ..errors import AntigravityError
-from .exits import Exit, exit_for
+from . import chat, doctor, install, run, sessions, trace
+from .exits import CommandError, Exit, exit_for
+from .say import PROGRAM, be_lenient, say
 
-_PROGRAM: Final = "antigravity-sync"
 _EXITS: Final = """\
 exit codes:
-  0 done   2 wrong command line   69 no usable harness   78 wrong configuration   130 Ctrl-C
+  0 done
+  1 the turn failed   2 wrong command line   3 a budget is used up   4 something was denied
+  69 no usable harness   75 try later   77 no key, or a wrong one   78 wrong configuration
+  124 the time is up   130 Ctrl-C   143 SIGTERM
 """
 
 
@@ -27,54 +33,47 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: What follows the program's name; `None` takes it from `sys.argv`.
     """
+    be_lenient()
     try:
         arguments = _parser().parse_args(argv)
     except SystemExit as stop:  # argparse has said what is wrong, or printed what was asked for
         return Exit.OK if stop.code in (None, 0) else Exit.USAGE
     try:
-        return _install_harness(arguments.version)
+        code: int = arguments.action(arguments)
+    except CommandError as error:
+        say(f"error: {error}")
+        return error.code
     except AntigravityError as error:
-        _say(f"error: {error}")
+        say(f"error: {error}")
         return exit_for(error)
+    except OSError as error:
+        return _output_failed(error)
     except KeyboardInterrupt:
-        _say("interrupted")
+        say("interrupted")
         return Exit.INTERRUPTED
+    return code
+
+
+def _output_failed(error: OSError) -> int:
+    """Say why the result could not be written, unless whoever read it has simply gone."""
+    if not isinstance(error, BrokenPipeError):
+        say(f"error: the output cannot be written ({error.strerror or error}); see where it goes")
+    # Python would complain again when it flushes at its end.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return Exit.FAILED
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=_PROGRAM,
-        description="Tools around the localharness agent runtime.",
+        prog=PROGRAM,
+        description="The localharness agent runtime on the command line.",
         epilog=_EXITS,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"{_PROGRAM} {__version__}")
+    parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    install = commands.add_parser(
-        "install-harness",
-        help="download the harness into this user's cache",
-        description="Download the harness binary of one release into this user's cache, where "
-        "agents find it, and print its path. What is there already is not downloaded again.",
-        allow_abbrev=False,
-    )
-    install.add_argument(
-        "version",
-        nargs="?",
-        default=SUPPORTED_HARNESS_VERSION,
-        metavar="VERSION",
-        help="release to install (default: %(default)s)",
-    )
+    for command in (run, chat, sessions, trace, doctor, install):
+        command.add_command(commands)
     return parser
-
-
-def _install_harness(version: str) -> int:
-    # Imported here, so that `--help` and `--version` answer at once.
-    from .._transport.install import install_harness
-
-    print(install_harness(version, progress=_say))
-    return Exit.OK
-
-
-def _say(line: str) -> None:
-    print(f"{_PROGRAM}: {line}", file=sys.stderr, flush=True)
