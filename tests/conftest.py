@@ -64,7 +64,7 @@ def make_agent(
     workspace = tmp_path / "workspace"
     workspace.mkdir()
 
-    def make(model: ScriptedModel, **options: object) -> Agent:
+    def make(model: ScriptedModel, /, **options: object) -> Agent:
         defaults = {
             "harness_path": harness_path(version),
             "workspaces": [workspace],

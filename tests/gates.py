@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -56,6 +57,16 @@ class History:
     def before(self, first: str, second: str) -> bool:
         entries = self.entries
         return entries.index(first) < entries.index(second)
+
+
+class LeapingClock:
+    """The machine's clock, which a test may put forward."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def now(self) -> float:
+        return time.monotonic() + self.ahead
 
 
 class Task(threading.Thread):

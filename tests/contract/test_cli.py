@@ -12,7 +12,9 @@ import pytest
 
 from antigravity_sync import SUPPORTED_HARNESS_VERSION, __version__, errors
 from antigravity_sync.cli import main
-from antigravity_sync.cli.exits import Exit, exit_for
+from antigravity_sync.cli.exits import Exit, exit_for, exit_of
+from antigravity_sync.cli.outcome import complaint
+from antigravity_sync.responses import Action, ChatResponse, Denied, ToolCall
 from tests.contract.source import ROOT
 from tests.gates import CEILING, wait_until
 from tests.versions import harness_path
@@ -103,11 +105,10 @@ def test_help_when_asked_then_printed(arguments: list[str], capsys: Capture) -> 
 
 
 def test_help_when_exit_codes_are_listed_then_all(capsys: Capture) -> None:
-    """The help names every exit code but that of a defect."""
+    """The help names every exit code."""
     main(["--help"])
     listed = capsys.readouterr().out.partition("exit codes:")[2]
-    for code in Exit:
-        assert (f"{code.value} " in listed) == (code is not Exit.FAILED), code
+    assert {int(word) for word in listed.split() if word.isdecimal()} == set(Exit)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +118,16 @@ def test_help_when_exit_codes_are_listed_then_all(capsys: Capture) -> None:
         (errors.LaunchError("x"), 69),
         (errors.HarnessNotFoundError("x"), 69),
         (errors.StartTimeoutError("x", stage="init", timeout=1.0), 69),
+        (errors.McpServerError("x", server="s"), 69),
+        (errors.ConversationNotFoundError("x"), 78),
+        (errors.ConversationExistsError("x"), 78),
+        (errors.ConversationBusyError("x"), 75),
+        (errors.RateLimitError("x"), 75),
+        (errors.OverloadedError("x"), 75),
+        (errors.AuthenticationError("x"), 77),
+        (errors.PromptDeniedError("x"), 4),
+        (errors.TurnTimeoutError("x"), 124),
+        (errors.SessionLostError("x"), 1),
         (errors.TurnError("x"), 1),
         (errors.InternalError("x"), 1),
     ],
@@ -126,6 +137,30 @@ def test_exit_code_when_an_error_ends_the_command_then_by_its_kind(
 ) -> None:
     """A calling program can tell from the code who must act."""
     assert exit_for(error) == code
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"text": "whole"}, 0),
+        ({"cancelled": True}, 130),
+        ({"stop_reason": "MAX_MODEL_CALLS_EXCEEDED"}, 3),
+        ({"stop_reason": "MAX_TOTAL_TOKENS_EXCEEDED"}, 3),
+        ({"stop_reason": "QUOTA_EXHAUSTED"}, 75),
+        ({"stop_reason": "SOMETHING_NEW"}, 1),
+        ({"incomplete": True}, 1),
+        ({"pending_tasks": (Action("run_command", {"command_line": "sleep 9"}),)}, 1),
+        ({"tool_calls": (ToolCall("view_file", decision=Denied("no")),)}, 4),
+        ({"tool_calls": (ToolCall("view_file"),)}, 0),
+    ],
+)
+def test_exit_code_when_a_turn_returns_then_0_for_a_whole_one_alone(
+    changes: dict[str, object], code: int
+) -> None:
+    """A turn that was cut off, for whatever reason, never ends the command with 0."""
+    response = ChatResponse(**changes)  # type: ignore[arg-type]
+    assert exit_of(response) == code
+    assert bool(complaint(response)) == (code != 0)
 
 
 def test_command_when_interrupted_then_130_and_nothing_left(tmp_path: Path) -> None:

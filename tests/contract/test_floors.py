@@ -41,20 +41,23 @@ FLOORS: Final = (
     (
         "capabilities",
         "instructions",
+        "limits",
         "questions",
         "hooks",
         "containment",
         "policy",
         "models",
+        "_endpoints",
         "mcp",
         "tools",
         "subagents",
+        "triggers",
     ),
     ("config",),
     ("_wire", "_core"),
     ("_transport",),
     ("_runtime",),
-    ("turn", "agent", "wire", "testing", "cli"),
+    ("turn", "agent", "wire", "testing", "doctor", "_report", "cli"),
     (PACKAGE,),
 )
 #: Both on one floor, and strangers to each other: what joins them is the pump.
@@ -66,6 +69,8 @@ THIRD_PARTIES: Final = {
     "google.protobuf": "_wire",
     "websocket": "_transport.link",
     "pytest": "testing.plugin",
+    "rich": "cli.pretty",
+    "watchfiles": "_runtime.triggers",
     "typing_extensions": "",
 }
 
@@ -80,6 +85,7 @@ ANY: Final = {
     "events": "`to_dict` makes plain JSON",
     "errors": "errors stand below the values that they carry",
     "agent": "`**options`, which AgentConfig checks",
+    "doctor._examine": "the same",
     "_core.session": "tables from a class of input to the function that takes that class",
 }
 

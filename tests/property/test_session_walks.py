@@ -14,6 +14,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
+from antigravity_sync import Budget
 from antigravity_sync import _messages as m
 from antigravity_sync._core.actions import Action, Decide, EndTurn, Lose, Note, Send
 from antigravity_sync._core.asks import Ask, AskKey
@@ -158,6 +159,7 @@ class Walk:
     ended: Counter[int] = attrs.field(factory=Counter)
     answers: Counter[AskKey] = attrs.field(factory=Counter)
     decides: Counter[AskKey] = attrs.field(factory=Counter)
+    budget: Budget | None = None
     #: Highest step index of the main trajectory, now and when the turn that runs was begun.
     highest: int = -1
     highest_before: int = -1
@@ -169,7 +171,7 @@ class Walk:
     session: Session = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self.session = Session(rules_of(self.version))
+        self.session = Session(rules_of(self.version, budget=self.budget))
         self.session.state = WatchedState(self.session.rules)
 
     @property
@@ -397,6 +399,18 @@ def test_session_when_a_walk_is_repeated_then_the_actions_are_the_same() -> None
         first.play(moves)
         second.play(moves)
         assert repr(first.log) == repr(second.log)
+
+
+def test_session_when_turns_have_a_budget_then_the_invariants_hold() -> None:
+    """Being stopped in the middle of anything is one more thing that may happen."""
+    stopped: set[str | None] = set()
+    for seed in range(0, WALKS, 4):
+        version, moves = make_walk(seed)
+        walk = Walk(version, budget=Budget(model_calls=2, tool_calls=1))
+        walk.play(moves)
+        ends = (action for _, actions in walk.log for action in actions)
+        stopped |= {end.response.stop_reason for end in ends if isinstance(end, EndTurn)}
+    assert stopped >= {None, "MAX_MODEL_CALLS_EXCEEDED", "MAX_TOOL_CALLS_EXCEEDED"}
 
 
 def test_walks_when_taken_together_then_they_use_every_transition() -> None:

@@ -20,6 +20,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 ESSENTIAL = {
     "approve_commands": "No terminal to ask at, so this is denied: echo hello",
     "ask_the_user": "No terminal to ask at, so this stays unanswered.",
+    "budget": "Stopped: MAX_TOOL_CALLS_EXCEEDED after 3 tool calls.",
     "custom_tools": "-> ordered on thread MainThread",
     "images": "Request 2 to the model held 2 picture(s).",
     "mcp_server": "mcp_shop_sell_out {}: Denied(",
@@ -28,6 +29,7 @@ ESSENTIAL = {
     "resume": "You are Ada; 3 messages tell me so.",
     "subagents": "clerk: There are 3 hammers.",
     "sqlite_tools": "in_stock: 7",
+    "triggers": "Agent: TOO HOT: 34 degrees!",
     "structured_output": "complaint of Ada: 2 kettle",
 }
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 
 import pytest
 
@@ -13,22 +12,12 @@ from antigravity_sync.errors import AgentClosedError, HookTimeoutError, Reentran
 from antigravity_sync.events import ToolAction
 from antigravity_sync.responses import Denied
 from antigravity_sync.testing import ScriptedModel, call
-from tests.gates import CEILING, Gate, Task, wait_until
+from tests.gates import CEILING, Gate, LeapingClock, Task, wait_until
 from tests.kinds import told
 
 pytestmark = pytest.mark.real
 
 COMMANDS = Capabilities.read_only().enable("run_command")
-
-
-class LeapingClock:
-    """The machine's clock, which a test may put forward."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def now(self) -> float:
-        return time.monotonic() + self.ahead
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from antigravity_sync import (
     Document,
     Hooks,
     Image,
+    Model,
     SlashCommand,
     policy,
     tool,
@@ -212,22 +213,10 @@ def test_tool_when_the_release_would_drop_its_file_then_an_error(make_agent, ver
 DRAW: Final = call("generate_image", Prompt="a red fox", ImageName="fox", toolSummary="Draw")
 
 
-def drawing(model: ScriptedModel, *kinds: str) -> dict[str, Any]:
-    endpoint = {"apiKey": "any", "baseUrl": model.base_url}
-    return {
-        "capabilities": Capabilities.none().enable("generate_image"),
-        "policies": [policy.allow_all()],
-        "raw_config": {
-            "models": [
-                {
-                    "name": f"the-{kind.lower()}-model",
-                    "types": [f"MODEL_TYPE_{kind}"],
-                    "geminiApiEndpoint": endpoint,
-                }
-                for kind in kinds
-            ]
-        },
-    }
+DRAWING: Final[dict[str, Any]] = {
+    "capabilities": Capabilities.none().enable("generate_image"),
+    "policies": [policy.allow_all()],
+}
 
 
 def test_generate_image_when_there_is_an_image_model_then_a_file(make_agent, version, tmp_path):
@@ -235,7 +224,11 @@ def test_generate_image_when_there_is_an_image_model_then_a_file(make_agent, ver
     with (
         ScriptedModel(DRAW, image(PNG), "drawn") as model,
         make_agent(
-            model, app_data_dir=tmp_path / "data", **drawing(model, "TEXT", "IMAGE")
+            model,
+            model="the-text-model",
+            models=[Model("the-image-model", types="image")],
+            app_data_dir=tmp_path / "data",
+            **DRAWING,
         ) as agent,
     ):
         turn = agent.stream("Draw a fox.")
@@ -261,11 +254,11 @@ def test_generate_image_when_there_is_an_image_model_then_a_file(make_agent, ver
 
 def test_generate_image_when_there_is_no_image_model_then_the_tool_fails(make_agent):
     """The model is told, the event says so, and the turn goes on."""
-    with (
-        ScriptedModel(DRAW, "cannot draw") as model,
-        make_agent(model, **drawing(model, "TEXT")) as agent,
-    ):
-        response = agent.chat("Draw a fox.")
+    with ScriptedModel(DRAW, "cannot draw") as model:
+        endpoint = {"apiKey": "any", "baseUrl": model.base_url}
+        text = {"name": "m", "types": ["MODEL_TYPE_TEXT"], "geminiApiEndpoint": endpoint}
+        with make_agent(model, raw_config={"models": [text]}, **DRAWING) as agent:
+            response = agent.chat("Draw a fox.")
         assert response.text == "cannot draw"
         assert response.tool_calls[0].result == {"error": "Image failed to generate."}
         assert len(model.requests) == 2

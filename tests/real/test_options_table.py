@@ -21,6 +21,7 @@ from antigravity_sync import (
     Capabilities,
     Hooks,
     McpServer,
+    Model,
     Retry,
     Subagent,
     SystemInstructions,
@@ -83,7 +84,13 @@ CASES: Final = {
     "app_data_dir": Case("real/test_containment_real.py::test_app_data_when_it_is_looked_at"),
     "conversation_id": Case("real/test_resume.py::test_resume_when_closed"),
     "resume": Case("real/test_resume.py::test_resume_when_told_must_or_never"),
-    "model": Case("real/test_model_options.py::test_thinking_level_when_given", "another-model"),
+    "model": Case(
+        "real/test_model_options_real.py::test_request_when_options_are_given", "another-model"
+    ),
+    "models": Case(
+        "real/test_media.py::test_generate_image_when_there_is_an_image",
+        [Model("painter", types="image")],
+    ),
     "api_key": Case("real/test_model_errors.py::test_a_bad_key_reported_as_400"),
     "base_url": Case("real/test_turns.py::test_chat_returns_the_models_text"),
     "system_instructions": Case(
@@ -126,6 +133,8 @@ CASES: Final = {
         {**RULES, "capabilities": Capabilities.read_only().enable("start_subagent")},
         first="0.1.10",
     ),
+    "triggers": Case("real/test_triggers_real.py::test_trigger_when_its_interval_passes"),
+    "on_trigger_busy": Case("real/test_triggers_real.py::test_call_when_a_triggers_turn_runs"),
     "response_schema": Case(
         "real/test_structured_output.py::test_answer_when_schema_given", {"type": "object"}
     ),
@@ -138,6 +147,13 @@ CASES: Final = {
         Retry(max_retries=1),
         first="0.1.8",
         warning="`retry` is ignored",
+    ),
+    "budget": Case("real/test_limits_real.py::test_model_calls_when_used_up"),
+    "compaction": Case(
+        "real/test_limits_real.py::test_compaction_when_the_history_is_long", 50_000
+    ),
+    "tool_output_limit": Case(
+        "real/test_limits_real.py::test_tool_output_when_longer", 500, first="0.1.6"
     ),
     "max_history": Case("real/test_resume.py::test_history_when_there_is_more_than_it_keeps"),
     "wire_inspectors": Case("real/test_recording_real.py::test_recording_when_replayed"),

@@ -22,6 +22,7 @@ from antigravity_sync import (
     Gemini,
     Image,
     Model,
+    OpenAICompatible,
     Retry,
     SlashCommand,
     Step,
@@ -31,6 +32,7 @@ from antigravity_sync import (
     ToolInvocation,
     Turn,
     Usage,
+    Vertex,
     install_harness,
     policy,
     run,
@@ -96,7 +98,11 @@ def configures() -> AgentConfig:
     AgentConfig(response_schema=Form)
     AgentConfig(response_schema={"type": "object"})
     assert_type(config.evolve(model="other"), AgentConfig)
+    AgentConfig(model=Model("m", Vertex(project="p", location="l")), models=[Model(types="image")])
+    AgentConfig(models=["m", Model("p", types=("image",))])
+    assert_type(OpenAICompatible("http://127.0.0.1:1").base_url, str)
     assert_type(config.text_model(), Model)
+    assert_type(config.image_model(), Model | None)
     assert_type(config.turn_timeout, float | None)
     return config
 

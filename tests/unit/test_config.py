@@ -67,9 +67,12 @@ BAD_VALUES: list[tuple[str, Any]] = [
     ("resume", ["auto"]),
     ("resume", "must"),
     ("model", 5),
-    ("model", None),
+    ("model", Model("m", types="image")),
     ("model", ""),
     ("model", "  "),
+    ("models", 5),
+    ("models", ["a", 5]),
+    ("models", ["a", "b"]),
     ("api_key", 5),
     ("api_key", LONE_SURROGATE),
     ("base_url", 5),
@@ -101,6 +104,13 @@ BAD_VALUES: list[tuple[str, Any]] = [
     ("hooks", 5),
     ("hooks", None),
     ("hooks", [Hooks(), print]),
+    ("budget", 5),
+    ("budget", {"model_calls": 5}),
+    ("compaction", 0),
+    ("compaction", 1.5),
+    ("compaction", 2**31),
+    ("tool_output_limit", 0),
+    ("tool_output_limit", "5"),
     ("contain_workspaces", None),
     ("contain_workspaces", 1),
     ("tools", 5),
@@ -115,6 +125,9 @@ BAD_VALUES: list[tuple[str, Any]] = [
     ("mcp_servers", [{"name": "git", "command": "git-mcp"}]),
     ("mcp_servers", [McpServer.http("http://a", name="a")]),
     ("mcp_servers", [McpServer.http("http://a", name="a"), McpServer.stdio("b", name="a")]),
+    ("triggers", "tick"),
+    ("triggers", [7]),
+    ("on_trigger_busy", "kill"),
     ("response_schema", "object"),
     ("response_schema", {"type": "array"}),
     ("response_schema", int),
@@ -209,7 +222,7 @@ def test_defaults_when_nothing_is_given_then_read_only_and_bounded() -> None:
         60.0,
     )
     assert config.workspaces == (os.path.realpath(os.getcwd()),)
-    assert config.text_model() == Model(DEFAULT_MODEL)
+    assert config.text_model() == Model(DEFAULT_MODEL, Gemini())
 
 
 def test_config_when_made_then_frozen_and_keyword_only() -> None:

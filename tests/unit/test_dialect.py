@@ -33,14 +33,16 @@ SPANS = [
     ("has_stop_hook", "0.1.16", "0.1.22"),
     ("has_continuation_mode", "0.1.7", "0.1.22"),
     ("has_retry_config", "0.1.8", "0.1.22"),
-    ("has_budget", "0.1.11", "0.1.22"),
+    ("reports_before_calls", "0.1.5", "0.1.6"),
+    ("needs_room_to_compact", "0.1.11", "0.1.22"),
+    ("spares_vertex_base_url", "0.1.14", "0.1.22"),
+    ("returns_openai_calls", "0.1.10", "0.1.22"),
     ("has_subagents", "0.1.10", "0.1.22"),
     ("governs_defined_subagents", "0.1.5", "0.1.16"),
     ("limits_subagent_tools", "0.1.21", "0.1.22"),
     ("governs_subagents", "0.1.5", "0.1.17"),
     ("waits_for_subagents", "0.1.8", "0.1.22"),
     ("idles_while_tasks_run", "0.1.5", "0.1.7"),
-    ("post_turn_blocks", "0.1.14", "0.1.22"),
 ]
 
 #: Releases that take exactly the same first messages without subagents, each group oldest first.

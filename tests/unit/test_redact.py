@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from antigravity_sync._wire.redact import MASK, Redactor
+from antigravity_sync import _messages as m
+from antigravity_sync._wire.redact import MASK, Redactor, hide_secrets
 
 SECRET = 'pa"ss/wörd+1'
 
@@ -62,7 +63,10 @@ def test_message_when_it_has_secret_members_then_masked_and_learnt():
     """Names stay, values go, and are looked for in everything that comes later."""
     message = {
         "config": {
-            "models": [{"geminiApiEndpoint": {"apiKey": "model-key-1", "baseUrl": "http://x"}}],
+            "models": [
+                {"geminiApiEndpoint": {"apiKey": "model-key-1", "baseUrl": "http://x"}},
+                {"vertexEndpoint": {"httpHeaders": {"X-Word": "http-header-1"}}},
+            ],
             "mcpServers": [
                 {"stdio": {"command": "x", "env": {"HOME": "/home/me", "MY_TOKEN": "/slash-tok"}}},
                 {"http": {"url": "http://y", "headers": {"Authorization": "Bearer head-er-1"}}},
@@ -73,10 +77,11 @@ def test_message_when_it_has_secret_members_then_masked_and_learnt():
     redactor = Redactor()
     masked = json.loads(redactor.message(json.dumps(message)))["config"]
     assert masked["models"][0]["geminiApiEndpoint"] == {"apiKey": MASK, "baseUrl": "http://x"}
+    assert masked["models"][1]["vertexEndpoint"] == {"httpHeaders": {"X-Word": MASK}}
     assert masked["mcpServers"][0]["stdio"]["env"] == {"HOME": MASK, "MY_TOKEN": MASK}
     assert masked["mcpServers"][1]["http"]["headers"] == {"Authorization": MASK}
     assert masked["extra"] == {"headers": [{"name": "X-Who", "value": MASK}], "text": "stays"}
-    for word in ("model-key-1", "/slash-tok", "head-er-1", "paired-value"):
+    for word in ("model-key-1", "http-header-1", "/slash-tok", "head-er-1", "paired-value"):
         assert redactor.text(f"…{word}…") == f"…{MASK}…"
     assert redactor.text("cd /home/me") == "cd /home/me"
 
@@ -96,3 +101,15 @@ def test_environment_when_added_then_names_that_sound_secret_count():
 def test_redactor_when_shown_then_counts():
     """Its own repr tells no secret."""
     assert repr(Redactor(["secret-1"])) == "Redactor(1 secrets)"
+
+
+def test_frames_when_they_tell_of_failures_then_without_secrets():
+    """What a service quotes is hidden, in a history too; what a model writes is left as it is."""
+    redact = Redactor(["model-key-1"]).text
+    failed = m.StepFrame("t", 0, text="model-key-1?", text_delta="model-key-1", error="model-key-1")
+    said = m.StepFrame("t", 1, text="model-key-1")
+    idle = m.StateFrame("t", "STATE_FULLY_IDLE", error="model-key-1!")
+    for frame in (m.InitFrame("c", (failed, said)), idle, m.SessionEndFrame()):
+        hide_secrets(frame, redact)
+    assert (failed.error, failed.text, failed.text_delta) == (MASK, f"{MASK}?", MASK)
+    assert (said.text, idle.error) == ("model-key-1", f"{MASK}!")

@@ -62,6 +62,8 @@ FULL = AgentConfig(
     capabilities=Capabilities.all(),
     policies=[policy.deny("run_command")],
     retry=Retry(max_retries=7, first_delay=0.25, multiplier=3.0, max_output_retries=4),
+    compaction=50_000,
+    tool_output_limit=5,
 )
 CONVERSATION = Conversation("c" * 32, "RESUME")
 
@@ -182,7 +184,7 @@ def test_flags_when_a_preset_is_used_then_its_tools(
 
 def test_model_when_it_has_everything_then_sent_with_the_resolved_key() -> None:
     """The model goes with its name, address, headers, and the key that was resolved."""
-    assert sent()["models"] == [
+    assert sent(FULL.evolve(capabilities=Capabilities.none()))["models"] == [
         {
             "name": "m",
             "types": ["MODEL_TYPE_TEXT"],
@@ -357,6 +359,9 @@ LOCAL_OPTIONS = {
     "tool_workers": "ours",
     "callback_wrapper": "ours",
     "max_history": "ours",
+    "budget": "ours",
+    "triggers": "ours",
+    "on_trigger_busy": "ours",
 }
 
 
@@ -367,6 +372,7 @@ def pick(number: int) -> int:
 
 CHANGED = {
     "model": "other",
+    "models": [Model("painter", types="image")],
     "base_url": "http://127.0.0.1:2",
     "system_instructions": "Other.",
     "workspaces": (),
@@ -381,6 +387,8 @@ CHANGED = {
     "subagents": [Subagent("helper")],
     "response_schema": {"type": "object"},
     "retry": Retry(max_retries=1),
+    "compaction": 50_000,
+    "tool_output_limit": 5,
     "raw_config": {"x": 1},
 }
 
