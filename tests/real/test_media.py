@@ -6,6 +6,7 @@ import base64
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import pytest
 
 from antigravity_sync import (
@@ -76,10 +77,11 @@ def test_type_when_the_release_lacks_it_then_it_would_refuse_it(make_agent, vers
                 agent.chat(["look", part_of(known)])
         assert model.requests == []
         for known in lacking.values():
-            agent._engine._dialect = Dialect("0.1.22")
+            engine = agent._engine
+            engine.turns = attrs.evolve(engine.turns, dialect=Dialect("0.1.22"))
             with pytest.raises(AntigravityError, match="unsupported MIME type"):
                 agent.chat(["look", part_of(known)])
-            agent._engine._dialect = dialect
+            engine.turns = attrs.evolve(engine.turns, dialect=dialect)
             agent.reset()
         assert agent.chat("go").text == "fine"
         assert len(model.requests) == 1
