@@ -10,7 +10,7 @@ import warnings
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from ._clock import Clock, Deadline, MonotonicClock
 from ._core.phases import Phase
@@ -30,6 +30,7 @@ from .triggers import check_message
 if TYPE_CHECKING:
     from ._runtime.engine import Engine
     from ._runtime.plan import Wanted
+    from ._runtime.shared import SharedHost
     from .turn import Turn
 
 _log: Final = logging.getLogger("antigravity_sync.agent")
@@ -59,6 +60,16 @@ class CancelHandle:
         return agent is not None and agent.cancel()
 
 
+class _Shared(Protocol):
+    """A process that several agents use; see `Harness`."""
+
+    def _running(self, deadline: Deadline) -> SharedHost:
+        """Return it, started if need be."""
+
+    def _left(self, timeout: float) -> None:
+        """Take in that an agent has closed."""
+
+
 class Agent:
     """A conversation with a harness process of its own.
 
@@ -81,6 +92,8 @@ class Agent:
         if config is not None and not isinstance(config, AgentConfig):
             raise ConfigError(f"config must be an AgentConfig, not {type(config).__name__}")
         self._config = AgentConfig(**options) if config is None else config.evolve(**options)
+        #: The process it shares with others, set by `Harness.agent`.
+        self._shared: _Shared | None = None
         self._clock: Clock = MonotonicClock()
         self._lock = threading.Lock()
         self._lock_pid = os.getpid()
@@ -123,7 +136,8 @@ class Agent:
             plan = Plan.make(self._config, self._earlier)
             deadline = Deadline.after(self._clock, seconds)
             try:
-                self._engine = Engine.open(plan, deadline, self._clock)
+                host = None if self._shared is None else self._shared._running(deadline).host
+                self._engine = Engine.open(plan, deadline, self._clock, host)
                 self._finalizer = weakref.finalize(self, _dropped, self._engine)
                 self._finalizer.atexit = False
                 return self  # noqa: TRY300 - inside, because an interrupt may come before it too
@@ -161,6 +175,8 @@ class Agent:
         if self._finalizer is not None:
             self._finalizer.detach()
         self._report = report
+        if self._shared is not None:
+            self._shared._left(seconds)
         return report
 
     def __enter__(self) -> Agent:

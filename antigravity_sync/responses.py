@@ -205,7 +205,8 @@ class CloseReport:
     Attributes:
         exit_code: Exit code of the harness, negative for a signal; `None` if there was no process.
         clean: Whether it ended by itself with 0 and nothing had to be forced.
-        forced: What had to be forced, in order, such as `terminate`, `kill`.
+        forced: What had to be forced, in order: `disconnect` where others go on using the process,
+            else `terminate`, `kill`.
         ended_commands: Command lines that the agent had left running and that were ended.
         leftovers: Threads or processes that would not end in time.
         duration: Seconds it took.

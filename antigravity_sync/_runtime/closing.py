@@ -17,10 +17,10 @@ from .._core.actions import Failure, FailureKind
 from .._core.inputs import Shutdown
 from .._core.phases import Phase
 from .._transport.commands import Command, end_commands
-from .._transport.process import HarnessProcess
 from .._wire import drift
 from ..responses import CloseReport
 from .board import Board
+from .host import Host
 from .mailbox import Call, Close, Mailbox, Stop
 from .pump import Pump
 from .respond import Responder
@@ -30,6 +30,8 @@ _log: Final = logging.getLogger("antigravity_sync.runtime")
 
 #: How long the pump may take to end the turn and the peer to answer the close frame.
 _POLITE_GRACE: Final = 0.5
+#: The same for a peer that goes on afterwards.
+_SHARED_GRACE: Final = 3.0
 #: What it gets to end in at the least, when the process has used up the budget.
 _JOIN_GRACE: Final = 0.25
 #: Seconds for a close that nobody waits for: a dropped agent, a close from inside a callback.
@@ -46,7 +48,7 @@ class Closing:
         pump: Pump,
         responder: Responder,
         triggers: Triggers,
-        process: HarnessProcess,
+        host: Host,
         clock: Clock,
     ) -> None:
         self._mailbox = mailbox
@@ -54,7 +56,7 @@ class Closing:
         self._pump = pump
         self._responder = responder
         self._triggers = triggers
-        self._process = process
+        self._host = host
         self._clock = clock
         #: Who closes it; `setdefault` settles who comes first without a lock, which an interrupt
         #: might leave taken.
@@ -111,7 +113,7 @@ class Closing:
         self._board.declare_closed()
         grace = Deadline.after(self._clock, _POLITE_GRACE)
         commands = self._find_commands()
-        exit_code = self._process.put_down(grace)
+        exit_code = None if self._host.is_shared else self._host.process.put_down(grace)
         self._mailbox.post(Stop())
         self._pump.close_link(is_forced=True)
         leftovers = self._join_pump(grace, on_pump=False)
@@ -156,18 +158,19 @@ class Closing:
         commands = self._find_commands()
         self._close_session(deadline, on_pump=on_pump)
         commands |= self._find_commands()
-        exit_code, forced = self._process.end(deadline)
+        exit_code, forced = self._end_process(deadline)
         ended = end_commands(commands)
         leftovers = list(self._join_pump(deadline, on_pump=on_pump))
         leftovers += self._responder.close(deadline.sooner(_POLITE_GRACE * 2))
         leftovers += self._triggers.join(deadline.sooner(_POLITE_GRACE * 2))
-        leftovers += self._process.release(deadline.sooner(_POLITE_GRACE * 2))
-        if exit_code is None:
-            leftovers.append(f"process {self._process.pid}")
+        if not self._host.is_shared:
+            leftovers += self._host.process.release(deadline.sooner(_POLITE_GRACE * 2))
+            if exit_code is None:
+                leftovers.append(f"process {self._host.process.pid}")
         self._finish(
             CloseReport(
                 exit_code=exit_code,
-                clean=exit_code == 0 and not forced and not leftovers,
+                clean=(self._host.is_shared or exit_code == 0) and not (forced or leftovers),
                 forced=forced,
                 ended_commands=ended,
                 leftovers=tuple(leftovers),
@@ -183,7 +186,13 @@ class Closing:
         self._done.set()
 
     def _find_commands(self) -> set[Command]:
-        return self._process.find_commands(self._board.snapshot.main_id)
+        return self._host.find_commands(self._board.snapshot.main_id)
+
+    def _end_process(self, deadline: Deadline) -> tuple[int | None, tuple[str, ...]]:
+        """End the process if it is this engine's own; return its exit code and what was forced."""
+        if self._host.is_shared:
+            return None, ("disconnect",) if self._pump.has_torn_off else ()
+        return self._host.process.end(deadline)
 
     def _close_session(self, deadline: Deadline, *, on_pump: bool) -> None:
         """End the turn and the connection, by the pump where it can, past it where it cannot."""
@@ -198,7 +207,8 @@ class Closing:
             grace = deadline.sooner(max(_POLITE_GRACE, remaining / 2))
         self._mailbox.post(Shutdown())
         self._board.wait_until(lambda seen: seen.phase is Phase.CLOSED, grace)
-        grace = deadline.sooner(_POLITE_GRACE)
+        # A process that others use is not ended next, so it is given the time of a busy machine.
+        grace = deadline.sooner(_SHARED_GRACE if self._host.is_shared else _POLITE_GRACE)
         self._board.declare_closed()
         self._pump.close_link(is_forced=False)
         if not self._pump.wait_detached(grace):

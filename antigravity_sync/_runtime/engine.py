@@ -8,20 +8,21 @@ interrupted at any point leaves nothing.
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import threading
 from typing import Final
+
+import attrs
 
 from .._clock import Clock, Deadline, MonotonicClock
 from .._core.inputs import Attached, CancelTurn, Detach, HarnessExited, InputDropped
 from .._core.phases import Phase
 from .._core.session import Session
 from .._messages import Halt
-from .._transport.process import HarnessProcess, start_thread
-from .._wire.dialect import Dialect
+from .._transport.process import start_thread
 from .._wire.encode import encode
-from .._wire.frames import Endpoint
 from .._wire.glog import says_dropped
 from ..errors import ForkedProcessError, LaunchError, StartTimeoutError
 from ..responses import CloseReport
@@ -29,6 +30,7 @@ from . import lifecycle, roles
 from .board import Board
 from .closing import UNATTENDED, Closing
 from .failures import Circumstances, lost_error
+from .host import Host
 from .live_turn import LiveTurn
 from .mailbox import Attach, Call, Close, Mailbox
 from .opening import Opened, open_conversation, reopen_conversation
@@ -43,8 +45,6 @@ from .wiretap import Wiretap
 
 _labels: Final = itertools.count(1)
 
-#: How long the reader gets to post what a harness sent before it died.
-LAST_FRAMES: Final = 0.25
 #: How long the pump may take to begin a close at exit before the main thread does it.
 PUMP_GRACE: Final = 0.25
 
@@ -66,8 +66,7 @@ class Engine:
     def __init__(
         self,
         plan: Plan,
-        process: HarnessProcess,
-        endpoint: Endpoint,
+        host: Host,
         opened: Opened,
         store: Store,
         clock: Clock,
@@ -76,8 +75,8 @@ class Engine:
         config = plan.config
         dialect = opened.dialect
         self._plan = plan
-        self._process = process
-        self._endpoint = endpoint
+        self._host = host
+        self._process = host.process
         self._dialect = dialect
         self._clock = clock
         self._tap = tap
@@ -85,8 +84,8 @@ class Engine:
         self._mailbox = Mailbox()
         self._halt_text = encode(Halt(), dialect)
         self.board = Board()
-        self.label = process.label
-        self.pid = process.pid
+        self.label = tap.label
+        self.pid = host.process.pid
         self.store = store
         self.version = plan.binary.version or dialect.version
         self.unswitchable_tools = dialect.unswitchable_tools
@@ -110,7 +109,7 @@ class Engine:
             self.pump,
             self._responder,
             self.triggers,
-            process,
+            host,
             clock,
         )
         self._closing.on_closed = self._closed
@@ -139,8 +138,10 @@ class Engine:
     # ── opening ─────────────────────────────────────────────────────────────────────────────────
 
     @classmethod
-    def open(cls, plan: Plan, deadline: Deadline, clock: Clock | None = None) -> Engine:
-        """Start a harness and open the conversation that is wanted on it.
+    def open(
+        cls, plan: Plan, deadline: Deadline, clock: Clock | None = None, host: Host | None = None
+    ) -> Engine:
+        """Open the conversation that is wanted, on a harness that is started for it or on `host`.
 
         Blocks until that is done or the deadline passes.
 
@@ -149,47 +150,63 @@ class Engine:
         """
         undo = contextlib.ExitStack()
         try:
-            return cls._open(plan, deadline, clock or MonotonicClock(), undo)
+            return cls._open(plan, deadline, clock or MonotonicClock(), undo, host)
         except BaseException:  # unwinding: an interrupt may come between any two lines
             undo.close()
             raise
 
     @classmethod
     def _open(
-        cls, plan: Plan, deadline: Deadline, clock: Clock, undo: contextlib.ExitStack
+        cls,
+        plan: Plan,
+        deadline: Deadline,
+        clock: Clock,
+        undo: contextlib.ExitStack,
+        host: Host | None,
     ) -> Engine:
         """Take the steps of a start; the undoing of each is arranged before it is taken."""
-        tap = Wiretap(plan, f"agsync-{next(_labels)}", clock)
+        if host is not None:
+            plan = attrs.evolve(plan, binary=host.binary)
+        label = f"agsync-{next(_labels)}"
+        tap = Wiretap(plan, label, clock, None if host is None else host.redactor)
         undo.callback(tap.finish)
         tap.begin()
-        directories = Directories.choose(plan.config)
-        undo.callback(directories.remove_private)
+        if host is None:
+            directories = Directories.choose(plan.config)
+            undo.callback(directories.remove_private)
+        else:
+            directories = host.directories.beside(label, plan.config)
         directories.create()
         store = Store(directories, plan.wanted)
         undo.callback(store.release)
         store.claim(deadline)
-        process = tap.make_process()
-        undo.callback(process.undo_start, clock)
-        process.spawn(os.fspath(plan.binary.path), plan.environ)
-        tap.spawned(os.fspath(plan.binary.path), process.pid)
-        store.note_harness(process.pid)
-        endpoint = process.shake_hands(directories.storage, deadline)
-        opened = open_conversation(
-            process,
-            endpoint,
-            make_renderer(plan, directories, store.first),
-            None if plan.binary.version is None else Dialect.of(plan.binary.version),
-            deadline,
-            tap,
-        )
+        if host is None:
+            host = Host(plan, directories, tap, clock)
+            undo.callback(host.process.undo_start, clock)
+            host.start(deadline)
+        else:
+            tap.spawned(os.fspath(plan.binary.path), host.process.pid)
+        store.note_harness(host.process.pid)
+        opened = cls._open_on(host, plan, store, deadline, tap)
+        host.dialect = opened.dialect
         undo.callback(opened.link.release)
         undo.callback(opened.link.abort)
         store.opened(opened.init.cascade_id, deadline)
         tap.opened(store.name or store.wire_id)
-        engine = cls(plan, process, endpoint, opened, store, clock, tap)
+        engine = cls(plan, host, opened, store, clock, tap)
         undo.callback(engine._closing.cut_short)
         engine._begin(opened)
         return engine
+
+    @staticmethod
+    def _open_on(host: Host, plan: Plan, store: Store, deadline: Deadline, tap: Wiretap) -> Opened:
+        process, endpoint, dialect = host.process, host.endpoint, host.dialect
+        render = make_renderer(plan, store.directories, store.first)
+        if dialect is None or not (host.is_shared and store.wire_id):
+            return open_conversation(process, endpoint, render, dialect, deadline, tap)
+        # An earlier agent may just have closed it, and a shared harness lets go a moment later.
+        mine = functools.partial(host.find_commands, store.wire_id)
+        return reopen_conversation(process, endpoint, render, dialect, deadline, tap, mine)
 
     def _begin(self, opened: Opened) -> None:
         """Start the pump and hand it the connection.
@@ -202,30 +219,38 @@ class Engine:
         self._mailbox.post(Attach(opened.link, Attached(opened.init, name=self.store.name)))
         self._tap.hand_over(self.pump.thread, lambda do: self._mailbox.post(Call(do)))
         start_thread(self.pump.thread)
-        self._process.watch(self._on_stderr_line, self._on_exit)
+        self._host.enter(self)
         grace = Deadline.after(self._clock, DRAIN_GRACE)
         self.board.wait_until(lambda seen: seen.phase is not Phase.FRESH, grace)
         if self.board.loss is not None and self.board.snapshot.phase is Phase.FRESH:
             raise lost_error(self.board.loss, None, self.circumstances())
         self.triggers.start(self.turns)
 
-    def _on_stderr_line(self, line: str) -> None:
-        if says_dropped(line):
+    # ── what happens to the host; on a thread of it ─────────────────────────────────────────────
+
+    def take_line(self, line: str, *, is_own: bool) -> None:
+        """Take in a line of stderr, `is_own` if no other conversation can have caused it."""
+        if self._host.is_shared:
+            self._tap.overheard(line)
+        if is_own and says_dropped(line):
             self._mailbox.post(InputDropped(line))
 
-    def _on_exit(self, code: int | None) -> None:
-        """Take in that the process is gone; on a drain's thread, whose work is done."""
+    def take_exit(self, code: int | None, deadline: Deadline) -> None:
+        """Take in that the process is gone."""
         reader = self.pump.reader
         if reader is not None:
-            # What it said last is still on its way through the reader, and belongs to the turn.
-            reader.join(LAST_FRAMES)
+            reader.join(deadline.remaining())
         if code is not None:
             self.store.release()  # so that whoever hears of it can go on in another agent
         self._mailbox.post(HarnessExited(code))
-        # The pump tells everybody, with all that came before. If user code holds it up, they must
-        # still hear of it within the second (rule 11).
-        patience = Deadline.after(self._clock, DRAIN_GRACE / 4)
-        if not self.board.wait_until(lambda _: self.board.is_over, patience):
+
+    def insist_on_exit(self, code: int | None, deadline: Deadline) -> None:
+        """See to it that everybody has been told of the exit by the deadline.
+
+        The pump tells them, with all that came before. If user code holds it up, they must still
+        hear of it within the second (rule 11).
+        """
+        if not self.board.wait_until(lambda _: self.board.is_over, deadline):
             self._closing.declare_lost(code)
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────
@@ -245,12 +270,12 @@ class Engine:
         try:
             opened = reopen_conversation(
                 self._process,
-                self._endpoint,
+                self._host.endpoint,
                 make_renderer(self._plan, self.store.directories, self.store.again),
                 self._dialect,
                 deadline,
                 self._tap,
-                self.store.wire_id,
+                lambda: self._host.find_commands(self.store.wire_id),
             )
         except LaunchError:
             self.turns.check_open()  # a close or the process's death is the better explanation
@@ -275,7 +300,7 @@ class Engine:
             self.turns.check_open()
             opened = open_conversation(
                 self._process,
-                self._endpoint,
+                self._host.endpoint,
                 make_renderer(self._plan, self.store.directories, self.store.other),
                 self._dialect,
                 deadline,
@@ -353,6 +378,7 @@ class Engine:
 
     def _closed(self) -> None:
         self._tap.finish()
+        self._host.leave(self)
         self.store.directories.remove_private()
         self.store.release()
         # Last: whoever is not registered is not waited for at exit, with its work half done.
@@ -378,5 +404,6 @@ class Engine:
     def threads(self) -> tuple[threading.Thread, ...]:
         """Our own threads, for tests and diagnosis."""
         reader = self.pump.reader
-        mine = (*self._process.threads, self.pump.thread)
+        theirs = () if self._host.is_shared else self._process.threads
+        mine = (*theirs, self.pump.thread)
         return mine if reader is None else (*mine, reader)

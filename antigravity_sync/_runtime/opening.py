@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import attrs
 
 from .._clock import Deadline
 from .._messages import InitFrame
-from .._transport.commands import end_commands
+from .._transport.commands import Command, end_commands
 from .._transport.link import Closed, Link, LinkDownError
 from .._transport.process import HarnessProcess
 from .._wire.codec import decode_init
@@ -130,9 +130,11 @@ def reopen_conversation(
     dialect: Dialect,
     deadline: Deadline,
     tap: Wiretap,
-    conversation_id: str,
+    find_commands: Callable[[], Iterable[Command]],
 ) -> Opened:
     """Open the conversation again after its connection went down, as `open_conversation` does.
+
+    `find_commands` returns what the agent has running.
 
     A command that a halt did not end may hold it (seen on 0.1.16), so after a while commands of
     this conversation are ended.
@@ -155,13 +157,12 @@ def reopen_conversation(
                 ) from error
         tries += 1
         if tries == _PATIENT_TRIES:
-            _end_commands(process, conversation_id)
+            _end_commands(find_commands())
         threading.Event().wait(patience.sooner(pause).remaining())
         pause = min(pause * 2, _REOPEN_LONGEST_PAUSE)
 
 
-def _end_commands(process: HarnessProcess, conversation_id: str) -> None:
-    found = process.find_commands(conversation_id)
+def _end_commands(found: Iterable[Command]) -> None:
     ended = end_commands(command for command in found if not command.is_helper)
     if ended:
         _log.warning("ended commands that kept the conversation from going on: %s", ended)

@@ -56,6 +56,17 @@ class Plan:
     wanted: Wanted = attrs.field(factory=Wanted)
 
     @classmethod
+    def of_host(cls, config: AgentConfig) -> Plan:
+        """Resolve what a harness needs that has no conversation yet: no key, for one.
+
+        Raises:
+            HarnessNotFoundError: There is no usable binary.
+        """
+        environ = merged_environment(config, os.environ)
+        binary = find_harness(config.harness_path, environ)
+        return cls(config, binary, "", without_keys(environ))
+
+    @classmethod
     def make(cls, config: AgentConfig, earlier: Wanted | None = None) -> Plan:
         """Resolve what `config` leaves open.
 
@@ -93,13 +104,15 @@ class Directories:
     Attributes:
         storage: Conversations.
         app_data: The harness's own files.
-        private: A directory of ours that holds them and goes with the engine, `None` if the user
+        private: A directory of ours that holds them and goes with the harness, `None` if the user
             gave one.
+        is_guest: Whether somebody else makes and removes that.
     """
 
     storage: str
     app_data: str
     private: str | None = None
+    is_guest: bool = False
 
     @classmethod
     def choose(cls, config: AgentConfig) -> Directories:
@@ -120,6 +133,19 @@ class Directories:
         storage = os.fspath(config.save_dir or private or "")
         return cls(storage, os.fspath(config.app_data_dir or Path(storage) / "app_data"), private)
 
+    def beside(self, label: str, config: AgentConfig) -> Directories:
+        """Return where one conversation of several on one harness keeps things.
+
+        What is private to a conversation is out of the reach of its neighbours' tools.
+        """
+        if config.app_data_dir is not None:
+            app_data = os.fspath(config.app_data_dir)
+        elif self.private is None:
+            app_data = self.app_data
+        else:
+            app_data = os.path.join(self.storage, f"app_data-{label}")
+        return attrs.evolve(self, app_data=app_data, is_guest=True)
+
     def create(self) -> None:
         """Create what does not exist, readable by this user alone.
 
@@ -127,7 +153,7 @@ class Directories:
             ConfigError: A directory cannot be written.
         """
         try:
-            if self.private is not None:
+            if self.private is not None and not self.is_guest:
                 os.mkdir(self.private, mode=0o700)  # never one that somebody else put there
         except OSError as error:
             raise ConfigError(
@@ -148,6 +174,10 @@ class Directories:
     def remove_private(self) -> None:
         """Remove what is ours."""
         if self.private is None:
+            return
+        if self.is_guest:
+            if self.app_data.startswith(self.private):
+                shutil.rmtree(self.app_data, ignore_errors=True)
             return
         # What a failed start leaves is empty, and goes without a descriptor: there may be none.
         for directory in (self.app_data, self.private):

@@ -73,6 +73,7 @@ class Pump:
         thread: Its thread; the engine starts and joins it.
         link: The connection in use, `None` while detached. Written by the pump alone.
         reader: The thread that reads it.
+        has_torn_off: Whether a connection had to be cut because nothing came of asking.
         tap: What is told of all traffic, `None` if nobody looks; set before the thread starts.
     """
 
@@ -102,6 +103,7 @@ class Pump:
         self._redact: Callable[[str], str] = str
         self.reader: threading.Thread | None = None
         self.tap: Wiretap | None = None
+        self.has_torn_off = False
         self._has_failed = False
         self.thread = threading.Thread(target=self._run, name=f"{label}-pump", daemon=True)
 
@@ -292,6 +294,7 @@ class Pump:
         link = self.link
         if link is not None:
             if is_forced:
+                self.has_torn_off = True
                 link.abort()
             else:
                 link.begin_close()

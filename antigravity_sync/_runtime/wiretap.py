@@ -83,14 +83,20 @@ class Wiretap:
     """The tap of one session.
 
     Attributes:
+        label: Prefix of the threads' names of its session.
         redactor: What is secret in the session.
         is_on: Whether anybody looks.
         rest_at: When the owner should call `rest`, `None` for no need; on the clock's scale.
     """
 
-    def __init__(self, plan: Plan, label: str, clock: Clock) -> None:
+    def __init__(
+        self, plan: Plan, label: str, clock: Clock, redactor: Redactor | None = None
+    ) -> None:
         self.redactor = _redactor(plan)
-        self._label = label
+        if redactor is not None:  # what is secret to one conversation, its neighbours must not tell
+            redactor.take_over(self.redactor)
+            self.redactor = redactor
+        self.label = label
         self._inspectors = _inspectors(plan)
         self.is_on = bool(self._inspectors)
         self._correlation_id = secrets.token_hex(8)
@@ -108,6 +114,13 @@ class Wiretap:
         self.rest_at: float | None = None
         self._is_over = False
 
+    @classmethod
+    def for_log(cls, plan: Plan, label: str, clock: Clock) -> Wiretap:
+        """Return one that only logs: inspectors see a shared harness through its conversations."""
+        tap = cls(plan, label, clock)
+        tap._inspectors, tap.is_on = (), False
+        return tap
+
     # ── the session's course ────────────────────────────────────────────────────────────────────
 
     def begin(self) -> None:
@@ -124,7 +137,7 @@ class Wiretap:
 
     def make_process(self) -> HarnessProcess:
         """Return a process, not started yet, whose every line on stderr is heard."""
-        process = HarnessProcess(self._label)
+        process = HarnessProcess(self.label)
         process.on_words = self.heard
         process.stderr.redact = self.redactor.text
         return process
@@ -137,7 +150,7 @@ class Wiretap:
     def opened(self, conversation_id: str) -> None:
         """Take in which conversation is open."""
         self._conversation_id = conversation_id
-        _logs.set_conversation(self._label, conversation_id)
+        _logs.set_conversation(self.label, conversation_id)
 
     def hand_over(self, pump: threading.Thread, wake: Wake) -> None:
         """Make the pump the owner.
@@ -154,7 +167,7 @@ class Wiretap:
         self._deliver()
         self.rest()
         self._is_over = True
-        _logs.forget_conversation(self._label)
+        _logs.forget_conversation(self.label)
         opened, self._opened = self._opened, []
         for recorder in opened:
             try:
@@ -208,6 +221,10 @@ class Wiretap:
             _harness_log.log(level, "%s", text, extra=about)
         self._note("HarnessStderr", line)
 
+    def overheard(self, line: str) -> None:
+        """Take in a line of a shared harness's stderr, which its own tap has logged; any thread."""
+        self._note("HarnessStderr", line)
+
     def rest(self) -> None:
         """Hand recordings to the system, because there is nothing else to do; the owner."""
         self.rest_at = None
@@ -252,7 +269,7 @@ class Wiretap:
                     inspector.write(line)
                 else:
                     event = event or self._event(note)
-                    with roles.playing(frozenset({self._label})):
+                    with roles.playing(frozenset({self.label})):
                         inspector(event)
             except Exception:  # noqa: BLE001 - boundary: whoever looks must not break what it looks at
                 self._drop(inspector)

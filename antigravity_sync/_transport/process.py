@@ -266,10 +266,15 @@ class HarnessProcess:
         """Return the exit code, `None` while it runs."""
         return self.popen.poll()
 
-    def find_commands(self, conversation_id: str) -> set[Command]:
-        """Return what the agent has running; `conversation_id` marks what got away from it."""
+    def find_commands(self, conversation_id: str, *, is_alone: bool = True) -> set[Command]:
+        """Return what the agent has running.
+
+        Args:
+            conversation_id: Marks what got away from the process.
+            is_alone: Whether all that descends from the process is this agent's.
+        """
         # Once it has been reaped, its number may be that of any other process.
-        harness = self.pid if self.poll() is None else None
+        harness = self.pid if is_alone and self.poll() is None else None
         return set(find_commands(harness, conversation_id))
 
     def wait(self, deadline: Deadline) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 import urllib.parse
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -57,6 +58,7 @@ class Redactor:
     """
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._lock = threading.Lock()
         self._known: frozenset[str] = frozenset()
         self._words: tuple[str, ...] = ()
         self.add(*secrets)
@@ -72,9 +74,14 @@ class Redactor:
         found |= {each.rpartition(" ")[2] for each in found}  # `Bearer …`
         fresh = {each for each in found if len(each) >= _SHORTEST} - self._known
         if fresh:
-            self._known |= fresh
-            words = {spelling for each in self._known for spelling in _spellings(each)}
-            self._words = tuple(sorted(words, key=len, reverse=True))
+            with self._lock:  # two conversations of one harness may learn at once
+                self._known |= fresh
+                words = {spelling for each in self._known for spelling in _spellings(each)}
+                self._words = tuple(sorted(words, key=len, reverse=True))
+
+    def take_over(self, other: Redactor) -> None:
+        """Look for what `other` looks for, too."""
+        self.add(*other._known)
 
     def add_environment(self, variables: Mapping[str, str]) -> None:
         """Look for the values of variables whose names sound secret."""

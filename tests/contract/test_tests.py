@@ -35,6 +35,7 @@ ELSEWHERE: Final[dict[str, tuple[str, str]]] = {
     "_endpoints": ("unit/test_model_options.py", "what becomes of the options for models"),
     "wire": ("contract/test_import.py", "names of `_wire`, in the public snapshot"),
     "agent": ("real/test_turns.py", "the whole of it, on the real harness"),
+    "harness": ("real/test_shared_harness.py", "the whole of it, on the real harness"),
     "turn": ("real/test_cancel.py", "the same, left at every point"),
     "cli": ("contract/test_cli.py", "the command as a user calls it"),
     "doctor": ("unit/test_doctor.py", "its checks; a start is tried in real/test_doctor_real.py"),

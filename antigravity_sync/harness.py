@@ -1,0 +1,204 @@
+"""One harness process for several agents."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from ._clock import Deadline, MonotonicClock
+from .agent import CONFIGURED, Agent, Timeout, _seconds
+from .config import AgentConfig, check_options
+from .errors import ConfigError, ForkedProcessError, StartTimeoutError, UsageError
+from .responses import CloseReport
+
+if TYPE_CHECKING:
+    from ._runtime.shared import SharedHost
+
+#: Options of the process, which its agents cannot have each for itself.
+_OF_THE_PROCESS: Final = ("env", "harness_path", "save_dir")
+
+
+class Harness:
+    """A harness process on which several agents have a conversation each.
+
+    It costs a tenth of a process per further agent. Agents do not see each other: each has tools,
+    rules, hooks, a model and a turn of its own, and what fails in one is no business of the others.
+    Only the death of the process ends all of them; the next `start()` of any starts another one.
+
+    The process is started by `start()`, by `with`, or by the first agent, and ends with `close()`
+    or the end of the block. Started by an agent, it ends with its last one.
+
+    Thread: methods may be called from any thread.
+
+    Args:
+        config: The options that its agents begin with, or
+        options: single fields of `AgentConfig`, which override those of `config`.
+
+    Raises:
+        ConfigError: An option does not exist or has a bad value.
+    """
+
+    def __init__(self, config: AgentConfig | None = None, /, **options: Any) -> None:
+        check_options(options)
+        if config is not None and not isinstance(config, AgentConfig):
+            raise ConfigError(f"config must be an AgentConfig, not {type(config).__name__}")
+        self._config = AgentConfig(**options) if config is None else config.evolve(**options)
+        self._lock = threading.Lock()
+        self._shared: SharedHost | None = None
+        self._is_held = False
+        self._finalizer: weakref.finalize[..., Harness] | None = None
+        self._owner_pid = os.getpid()
+
+    def agent(self, **options: Any) -> Agent:
+        """Return an agent whose conversation is on this process; it is not started yet.
+
+        Args:
+            options: Fields of `AgentConfig` that differ from the harness's. `env`, `harness_path`
+                and `save_dir` are the process's, and refused.
+
+        Raises:
+            ConfigError: An option does not exist, has a bad value, or is the process's.
+        """
+        for name in _OF_THE_PROCESS:
+            if name in options:
+                raise ConfigError(
+                    f"{name} is an option of the process; give it to Harness(...) and not to one "
+                    "of its agents"
+                )
+        agent = Agent(self._config.evolve(**options))
+        agent._shared = self
+        return agent
+
+    def start(self, *, timeout: Timeout = CONFIGURED) -> Harness:
+        """Start the process; nothing happens if it runs already.
+
+        Args:
+            timeout: Seconds, from spawn to the handshake.
+
+        Blocks until that is done.
+
+        Raises:
+            ConfigError: A directory cannot be written.
+            LaunchError: Any of its kinds; no process, thread or descriptor is left.
+        """
+        seconds = _seconds(timeout, self._config.start_timeout)
+        self._is_held = True
+        try:
+            self._running(Deadline.after(MonotonicClock(), seconds))
+        except StartTimeoutError as error:
+            error.timeout = seconds
+            raise
+        return self
+
+    def close(self, *, timeout: Timeout = CONFIGURED) -> CloseReport:
+        """Close its agents and end the process; any thread, as often as you like. Never raises.
+
+        Args:
+            timeout: Seconds for all of it; `None` is refused, a close must end.
+
+        Returns:
+            How it went, with what its agents had to tell.
+        """
+        seconds = _seconds(timeout, self._config.close_timeout)
+        if seconds is None:
+            raise ConfigError("close() needs a timeout in seconds: a close must end")
+        self._is_held = False
+        shared = self._shared
+        if shared is None or not shared.is_ours:
+            return CloseReport()
+        report = shared.close(seconds)
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        return report
+
+    def __enter__(self) -> Harness:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def config(self) -> AgentConfig:
+        """The options that its agents begin with."""
+        return self._config
+
+    @property
+    def pid(self) -> int | None:
+        """Process id, `None` while none runs."""
+        shared = self._shared
+        return shared.host.process.pid if shared is not None and self.is_started else None
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the process runs."""
+        shared = self._shared
+        return (
+            shared is not None
+            and shared.is_ours
+            and not shared.is_closed
+            and not shared.host.has_exited
+        )
+
+    def __repr__(self) -> str:
+        return f"<Harness: {f'process {self.pid}' if self.is_started else 'not started'}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise UsageError("a Harness cannot be pickled: make one in the process that uses it")
+
+    # ── for its agents ──────────────────────────────────────────────────────────────────────────
+
+    def _running(self, deadline: Deadline) -> SharedHost:
+        """Return the process, started if it is not running; one at a time does that."""
+        from ._runtime.shared import SharedHost  # with the runtime, as `Agent.start` does
+
+        if os.getpid() != self._owner_pid:
+            raise ForkedProcessError(
+                "this harness belongs to the parent process; make a new one after the fork"
+            )
+        with self._lock:
+            if self._shared is not None and self.is_started:
+                return self._shared
+            self._retire()
+            shared = self._shared = SharedHost.open(self._config, deadline)
+            self._finalizer = weakref.finalize(self, _dropped, shared)
+            self._finalizer.atexit = False
+            return shared
+
+    def _retire(self) -> None:
+        """Clean up after a process that has ended by itself."""
+        if self._shared is not None:
+            self._shared.close(self._config.close_timeout)
+        if self._finalizer is not None:
+            self._finalizer.detach()
+        self._shared = None
+
+    def _hold(self) -> None:
+        """Keep the process until `close()`, once an agent has started it."""
+        self._is_held = True
+
+    def _left(self, timeout: float) -> None:
+        """Take in that an agent has closed; end the process with the last, if nobody holds it."""
+        with self._lock:
+            shared = self._shared
+            if shared is None or self._is_held or shared.engines:
+                return
+            shared.close(timeout)
+
+
+def _dropped(shared: SharedHost) -> None:
+    if shared.is_ours and not shared.is_closed:
+        warnings.warn(
+            "a Harness was dropped without close(); use `with Harness(...)`",
+            ResourceWarning,
+            stacklevel=2,
+        )
+        shared.drop()
