@@ -19,11 +19,13 @@ if _TYPE_CHECKING:
     from .capabilities import BuiltinTool, Capabilities
     from .config import DEFAULT_TURN_TIMEOUT, AgentConfig
     from .content import Audio, Document, Image, SlashCommand, Text, Video
+    from .harness import Harness
     from .hooks import Decision, Hooks, StopDecision, StopInfo, ToolInvocation, ToolOutcome
     from .instructions import SystemInstructions
     from .limits import Budget
     from .mcp import McpServer
     from .models import DEFAULT_MODEL, Gemini, Model, OpenAICompatible, Retry, Vertex
+    from .pool import AgentPool, PoolStats
     from .questions import Answer, CancelQuestions, Question
     from .responses import Action, ChatResponse, CloseReport, Step, ToolCall, Usage
     from .subagents import Subagent
@@ -40,6 +42,7 @@ else:
         "capabilities": ("BuiltinTool", "Capabilities"),
         "config": ("DEFAULT_TURN_TIMEOUT", "AgentConfig"),
         "content": ("Audio", "Document", "Image", "SlashCommand", "Text", "Video"),
+        "harness": ("Harness",),
         "hooks": (
             "Decision",
             "Hooks",
@@ -52,6 +55,7 @@ else:
         "limits": ("Budget",),
         "mcp": ("McpServer",),
         "models": ("DEFAULT_MODEL", "Gemini", "Model", "OpenAICompatible", "Retry", "Vertex"),
+        "pool": ("AgentPool", "PoolStats"),
         "questions": ("Answer", "CancelQuestions", "Question"),
         "responses": ("Action", "ChatResponse", "CloseReport", "Step", "ToolCall", "Usage"),
         "subagents": ("Subagent",),
@@ -86,6 +90,7 @@ __all__ = [
     "Action",
     "Agent",
     "AgentConfig",
+    "AgentPool",
     "Answer",
     "Audio",
     "Budget",
@@ -98,11 +103,13 @@ __all__ = [
     "Decision",
     "Document",
     "Gemini",
+    "Harness",
     "Hooks",
     "Image",
     "McpServer",
     "Model",
     "OpenAICompatible",
+    "PoolStats",
     "Question",
     "Retry",
     "SlashCommand",

@@ -37,7 +37,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 class RawClient:
-    """One process and one connection.
+    """One connection, on a process of its own or on another's.
 
     Args:
         path: The harness.
@@ -45,6 +45,14 @@ class RawClient:
         init: The text of the first message.
         environ: Its environment.
     """
+
+    @classmethod
+    def beside(cls, other: RawClient, init: str) -> RawClient:
+        """Return a further conversation on the process of another client, which it ends."""
+        made = cls.__new__(cls)
+        made.process, made.address = other.process, other.address
+        made._open(init)
+        return made
 
     def __init__(self, path: str, storage: str, init: str, environ: dict[str, str]) -> None:
         self.process = subprocess.Popen(
@@ -56,7 +64,11 @@ class RawClient:
             bufsize=0,
             start_new_session=os.name == "posix",
         )
-        port, key = self._shake_hands(storage.encode())
+        self.address = self._shake_hands(storage.encode())
+        self._open(init)
+
+    def _open(self, init: str) -> None:
+        port, key = self.address
         tcp = socket.create_connection(("127.0.0.1", port))
         tcp.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.ws = websocket.create_connection(

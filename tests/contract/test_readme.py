@@ -60,12 +60,16 @@ def blocks() -> Iterator[Block]:
             yield Block(f"{heading}-{count}", match["code"], script, line)
 
 
+#: What makes agents when it is called.
+MAKERS = ("Agent", "AgentPool", "Harness", "run")
+
+
 class _Offline(ast.NodeTransformer):
     """Add the address of a scripted model to each agent that the block makes without one."""
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
-        makes_agent = isinstance(node.func, ast.Name) and node.func.id in ("Agent", "run")
+        makes_agent = isinstance(node.func, ast.Name) and node.func.id in MAKERS
         given = {keyword.arg for keyword in node.keywords}
         if makes_agent and None not in given and "harness_path" not in given:
             for name in ("base_url", "api_key"):
