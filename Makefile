@@ -25,7 +25,7 @@ test-all-versions: $(STAMP)
 	$(BIN)/python tests/all_versions.py
 
 soak: $(STAMP)
-	$(BIN)/python -m pytest -q -m soak
+	$(BIN)/python -m pytest -q -m soak -o faulthandler_timeout=0
 
 proto: $(STAMP)
 	$(BIN)/python proto/regenerate.py

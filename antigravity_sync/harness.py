@@ -164,7 +164,14 @@ class Harness:
             raise ForkedProcessError(
                 "this harness belongs to the parent process; make a new one after the fork"
             )
-        with self._lock:
+        remaining = deadline.remaining()
+        if not self._lock.acquire(timeout=-1 if remaining is None else remaining):
+            raise StartTimeoutError(
+                "another thread has not started the harness in time; raise start_timeout",
+                stage="spawn",
+                timeout=None,
+            )
+        try:
             if self._shared is not None and self.is_started:
                 return self._shared
             self._retire()
@@ -172,6 +179,8 @@ class Harness:
             self._finalizer = weakref.finalize(self, _dropped, shared)
             self._finalizer.atexit = False
             return shared
+        finally:
+            self._lock.release()
 
     def _retire(self) -> None:
         """Clean up after a process that has ended by itself."""

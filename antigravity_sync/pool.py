@@ -18,11 +18,23 @@ from ._leases import Bounds, Leases, Slot
 from ._runtime.sessions import BUSY_PAUSE, session_held
 from .agent import CONFIGURED, Agent, Timeout, _seconds
 from .config import AgentConfig, check_options
-from .errors import ConfigError, ConversationBusyError, UsageError
+from .errors import (
+    ConfigError,
+    ConversationBusyError,
+    HarnessExitedError,
+    PoolTimeoutError,
+    StartTimeoutError,
+    UsageError,
+)
 from .harness import Harness
 from .responses import CloseReport
 
 _log: Final = logging.getLogger("antigravity_sync.pool")
+
+#: How many processes may die under a lease before it fails.
+_TRIES: Final = 3
+#: A process that has not opened a conversation after so many seconds gets no more of them.
+_UNRESPONSIVE: Final = 2.0
 
 
 @attrs.frozen(kw_only=True)
@@ -196,18 +208,34 @@ class AgentPool:
     def _started(
         self, state: _State, deadline: Deadline, options: dict[str, Any]
     ) -> tuple[Slot, Agent]:
-        """Start an agent on a process with room; wait for a conversation that is in use."""
+        """Start an agent on a process with room.
+
+        Waits for a conversation that is in use; goes to another process when one dies meanwhile.
+        """
+        deaths = 0
         while True:
             try:
                 return self._start(state, deadline, options)
             except ConversationBusyError:
                 if deadline.expired():
                     raise
+            except HarnessExitedError:
+                deaths += 1
+                if deaths >= _TRIES or deadline.expired():
+                    raise
+            except StartTimeoutError as error:
+                if not deadline.expired():
+                    raise
+                state.leases.counts.timeouts += 1
+                raise PoolTimeoutError(
+                    "no agent could be started within the timeout; try again later, or raise it"
+                ) from error
             threading.Event().wait(deadline.sooner(BUSY_PAUSE).remaining())
 
     def _start(
         self, state: _State, deadline: Deadline, options: dict[str, Any]
     ) -> tuple[Slot, Agent]:
+        began = self._clock.now()
         slot = state.leases.place(Harness(self._config))
         patience = self._config.start_timeout
         try:
@@ -218,9 +246,14 @@ class AgentPool:
             )
             return slot, agent  # noqa: TRY300 - inside, because an interrupt may come before it too
         except BaseException as error:  # unwinding: the place is another's now
-            is_user_error = isinstance(error, (ConfigError, ConversationBusyError))
-            state.leases.leave(slot, is_bad=not is_user_error)
+            state.leases.leave(slot, is_bad=self._blames_process(error, began))
             raise
+
+    def _blames_process(self, error: BaseException, began: float) -> bool:
+        """Return whether a start failed because of the process, and not for want of time."""
+        if isinstance(error, StartTimeoutError):
+            return self._clock.now() - began >= _UNRESPONSIVE
+        return not isinstance(error, (ConfigError, ConversationBusyError))
 
     def _return(self, state: _State, slot: Slot, agent: Agent) -> None:
         """Close an agent that was given back, and take it off its process."""

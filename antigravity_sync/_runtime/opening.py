@@ -41,7 +41,7 @@ _log: Final = logging.getLogger("antigravity_sync.runtime")
 #: How long the reason of a refusal may take to show up on stderr after the connection dropped.
 _REASON_GRACE: Final = 0.5
 #: How long the news of an exit may take to come after the connection went.
-_EXIT_GRACE: Final = 0.1
+_EXIT_GRACE: Final = 0.5
 #: Beginnings of the stderr lines that give the reason (LIVE A10, B).
 _REASONS: Final = (
     "Failed to parse initial message",
@@ -188,13 +188,7 @@ def _try_init(
         except LinkDownError:
             received = Closed()
         if received is None:
-            raise StartTimeoutError(
-                "the harness did not open the conversation in time; raise start_timeout"
-                f"{process.diagnosis()}",
-                stage="init",
-                timeout=None,
-                stderr_tail=process.stderr.text(),
-            )
+            raise _late(process)
         if isinstance(received, Closed):
             link.abort()
             link.release()
@@ -215,6 +209,16 @@ def _try_init(
             link.abort()
             link.release()
         raise
+
+
+def _late(process: HarnessProcess) -> StartTimeoutError:
+    return StartTimeoutError(
+        "the harness did not open the conversation in time; raise start_timeout"
+        f"{process.diagnosis()}",
+        stage="init",
+        timeout=None,
+        stderr_tail=process.stderr.text(),
+    )
 
 
 def _connect(process: HarnessProcess, endpoint: Endpoint, deadline: Deadline) -> Link:
@@ -239,6 +243,8 @@ def _reason(process: HarnessProcess, mark: int, deadline: Deadline) -> str:
     )
     if line is None and process.is_ending(deadline.sooner(_EXIT_GRACE)):
         raise process.exited_error("instead of opening the conversation", deadline)
+    if line is None and deadline.expired():
+        raise _late(process)  # no time was left to hear the reason
     return line or ""
 
 
