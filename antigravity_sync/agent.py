@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import logging
 import os
 import threading
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from ._clock import Clock, Deadline, MonotonicClock
 from ._core.phases import Phase
+from ._timeouts import CONFIGURED, Timeout, close_seconds_of, seconds_of
 from .capabilities import BuiltinTool
-from .config import AgentConfig, check_options
+from .config import AgentConfig, config_of
 from .content import Prompt, prompt_parts
 from .errors import (
     AgentClosedError,
     AgentNotStartedError,
-    ConfigError,
     StartTimeoutError,
     UsageError,
 )
@@ -34,18 +33,6 @@ if TYPE_CHECKING:
     from .turn import Turn
 
 _log: Final = logging.getLogger("antigravity_sync.agent")
-
-
-class _Unset(enum.Enum):
-    CONFIGURED = "the configured timeout"
-
-    def __repr__(self) -> str:
-        return self.value
-
-
-#: An omitted timeout: `None` means for ever and must be written by the user.
-CONFIGURED: Final = _Unset.CONFIGURED
-Timeout = float | None | _Unset
 
 
 class CancelHandle:
@@ -88,10 +75,7 @@ class Agent:
     """
 
     def __init__(self, config: AgentConfig | None = None, /, **options: Any) -> None:
-        check_options(options)
-        if config is not None and not isinstance(config, AgentConfig):
-            raise ConfigError(f"config must be an AgentConfig, not {type(config).__name__}")
-        self._config = AgentConfig(**options) if config is None else config.evolve(**options)
+        self._config = config_of(config, options)
         #: The process it shares with others, set by `Harness.agent`.
         self._shared: _Shared | None = None
         self._clock: Clock = MonotonicClock()
@@ -127,7 +111,7 @@ class Agent:
         from ._runtime.engine import Engine
         from ._runtime.plan import Plan
 
-        seconds = _seconds(timeout, self._config.start_timeout)
+        seconds = seconds_of(timeout, self._config.start_timeout)
         with self._start_lock():
             if self._engine is not None and not self._engine.board.is_over:
                 self._engine.check_fork()
@@ -165,9 +149,7 @@ class Agent:
         Returns:
             How it went; an unclean end is in the report and in the log.
         """
-        seconds = _seconds(timeout, self._config.close_timeout)
-        if seconds is None:
-            raise ConfigError("close() needs a timeout in seconds: a close must end")
+        seconds = close_seconds_of(timeout, self._config.close_timeout)
         engine = self._engine
         if engine is None or not engine.is_ours:
             return self._report
@@ -220,7 +202,7 @@ class Agent:
             LaunchError: It could not be opened.
             UsageError: The agent is closed, not started, or busy for the whole timeout.
         """
-        seconds = _seconds(timeout, self._config.start_timeout)
+        seconds = seconds_of(timeout, self._config.start_timeout)
         self._running().reset(Deadline.after(self._clock, seconds))
 
     # ── turns ───────────────────────────────────────────────────────────────────────────────────
@@ -271,7 +253,7 @@ class Agent:
         from .turn import Turn  # with the runtime, see `start`
 
         parts = prompt_parts(prompt)
-        seconds = _seconds(timeout, self._config.turn_timeout)
+        seconds = seconds_of(timeout, self._config.turn_timeout)
         engine = self._running()
         deadline = Deadline.after(self._clock, seconds)
         live = engine.turns.begin(parts, deadline, seconds)
@@ -318,7 +300,7 @@ class Agent:
         Raises:
             UsageError: The agent is closed or not started.
         """
-        seconds = _seconds(timeout, self._config.turn_timeout)
+        seconds = seconds_of(timeout, self._config.turn_timeout)
         return self._running().wait_idle(Deadline.after(self._clock, seconds))
 
     # ── facts; none of these ever waits ─────────────────────────────────────────────────────────
@@ -421,16 +403,6 @@ def run(prompt: Prompt, *, timeout: Timeout = CONFIGURED, **options: Any) -> Cha
     """
     with Agent(**options) as agent:
         return agent.chat(prompt, timeout=timeout)
-
-
-def _seconds(timeout: Any, configured: float | None) -> float | None:
-    if timeout is CONFIGURED:
-        return configured
-    if timeout is None:
-        return None
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not timeout >= 0:
-        raise ConfigError(f"timeout must be a number of seconds, or None for ever, not {timeout!r}")
-    return float(timeout)
 
 
 def _dropped(engine: Engine) -> None:

@@ -370,6 +370,18 @@ def _check_resume(config: AgentConfig) -> None:
         )
 
 
+def config_of(config: AgentConfig | None, options: Mapping[str, Any]) -> AgentConfig:
+    """Return a configuration with `options` in place of some of its fields.
+
+    Raises:
+        ConfigError: An option does not exist or has a bad value.
+    """
+    check_options(options)
+    if config is not None and not isinstance(config, AgentConfig):
+        raise ConfigError(f"config must be an AgentConfig, not {type(config).__name__}")
+    return AgentConfig(**options) if config is None else config.evolve(**options)
+
+
 def check_options(options: Iterable[str]) -> None:
     """Refuse names that are no option.
 

@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ._clock import Deadline, MonotonicClock
-from .agent import CONFIGURED, Agent, Timeout, _seconds
-from .config import AgentConfig, check_options
+from ._timeouts import CONFIGURED, Timeout, close_seconds_of, seconds_of
+from .agent import Agent
+from .config import AgentConfig, config_of
 from .errors import ConfigError, ForkedProcessError, StartTimeoutError, UsageError
 from .responses import CloseReport
 
@@ -43,10 +44,7 @@ class Harness:
     """
 
     def __init__(self, config: AgentConfig | None = None, /, **options: Any) -> None:
-        check_options(options)
-        if config is not None and not isinstance(config, AgentConfig):
-            raise ConfigError(f"config must be an AgentConfig, not {type(config).__name__}")
-        self._config = AgentConfig(**options) if config is None else config.evolve(**options)
+        self._config = config_of(config, options)
         self._lock = threading.Lock()
         self._shared: SharedHost | None = None
         self._is_held = False
@@ -85,7 +83,7 @@ class Harness:
             ConfigError: A directory cannot be written.
             LaunchError: Any of its kinds; no process, thread or descriptor is left.
         """
-        seconds = _seconds(timeout, self._config.start_timeout)
+        seconds = seconds_of(timeout, self._config.start_timeout)
         self._is_held = True
         try:
             self._running(Deadline.after(MonotonicClock(), seconds))
@@ -103,9 +101,7 @@ class Harness:
         Returns:
             How it went, with what its agents had to tell.
         """
-        seconds = _seconds(timeout, self._config.close_timeout)
-        if seconds is None:
-            raise ConfigError("close() needs a timeout in seconds: a close must end")
+        seconds = close_seconds_of(timeout, self._config.close_timeout)
         self._is_held = False
         shared = self._shared
         if shared is None or not shared.is_ours:

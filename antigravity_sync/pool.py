@@ -16,8 +16,9 @@ import attrs
 from ._clock import LONGEST_WAIT, Clock, Deadline, MonotonicClock
 from ._leases import Bounds, Leases, Slot
 from ._runtime.sessions import BUSY_PAUSE, session_held
-from .agent import CONFIGURED, Agent, Timeout, _seconds
-from .config import AgentConfig, check_options
+from ._timeouts import CONFIGURED, Timeout, close_seconds_of, seconds_of
+from .agent import Agent
+from .config import AgentConfig, config_of
 from .errors import (
     ConfigError,
     ConversationBusyError,
@@ -116,10 +117,7 @@ class AgentPool:
         min_processes: int = 0,
         **options: Any,
     ) -> None:
-        check_options(options)
-        if config is not None and not isinstance(config, AgentConfig):
-            raise ConfigError(f"config must be an AgentConfig, not {type(config).__name__}")
-        self._config = AgentConfig(**options) if config is None else config.evolve(**options)
+        self._config = config_of(config, options)
         if self._config.conversation_id is not None:
             raise ConfigError(
                 "a pool's agents cannot all have one conversation_id; use session(key) instead"
@@ -203,7 +201,7 @@ class AgentPool:
             state.sweep()
 
     def _deadline(self, timeout: Timeout) -> Deadline:
-        return Deadline.after(self._clock, _seconds(timeout, self._timeout))
+        return Deadline.after(self._clock, seconds_of(timeout, self._timeout))
 
     def _started(
         self, state: _State, deadline: Deadline, options: dict[str, Any]
@@ -309,9 +307,7 @@ class AgentPool:
         Returns:
             How it went, for all processes together.
         """
-        seconds = _seconds(timeout, self._config.close_timeout)
-        if seconds is None:
-            raise ConfigError("close() needs a timeout in seconds: a close must end")
+        seconds = close_seconds_of(timeout, self._config.close_timeout)
         state = self._running()
         state.leases.refuse()
         reports = [slot.harness.close(timeout=seconds) for slot in state.leases.take_all()]

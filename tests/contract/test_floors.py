@@ -29,6 +29,7 @@ FLOORS: Final = (
         "_logs",
         "_version",
         "_checks",
+        "_timeouts",
         "_shapes",
         "_docstrings",
         "_paths",

@@ -28,6 +28,7 @@ ELSEWHERE: Final[dict[str, tuple[str, str]]] = {
     "_json_schema": ("unit/test_structured.py", "judges structured answers and nothing else"),
     "_schema_check": ("unit/test_structured.py", "judges the schemas of such answers"),
     "_shapes": ("unit/test_convert.py", "values without behaviour; conversions follow them"),
+    "_timeouts": ("real/test_cancel.py", "timeouts of calls"),
     "_written": ("unit/test_convert.py", "what a model wrote, on its way to what was meant"),
     "_results": ("unit/test_tools.py", "what a tool returns, on its way to the model"),
     "instructions": ("unit/test_prompting.py", "they show in what is sent"),
