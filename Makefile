@@ -13,7 +13,7 @@ demo: $(VENV)/.demo
 	$(BIN)/python examples/quickstart.py
 
 test: check
-	$(BIN)/python -m pytest -q -n auto --dist loadfile
+	$(BIN)/python -m pytest -q -n auto --dist loadfile -m 'not soak'
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -37,6 +37,7 @@ bench: $(STAMP)
 	$(BIN)/python benchmarks/full_starts.py
 	$(BIN)/python benchmarks/tools.py
 	$(BIN)/python benchmarks/wire.py
+	$(BIN)/python benchmarks/pool.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -81,6 +81,8 @@ def run_on(version: str) -> Outcome:
             "auto",
             "--dist",
             "loadfile",
+            "-m",
+            "not soak",
             "tests/real",
         ],
         stdout=subprocess.PIPE,
