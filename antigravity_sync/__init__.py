@@ -18,6 +18,7 @@ if _TYPE_CHECKING:
     from .agent import Agent, CancelHandle, run
     from .capabilities import BuiltinTool, Capabilities
     from .config import DEFAULT_TURN_TIMEOUT, AgentConfig
+    from .connections import Connection, ConnectionStrategy, Conversation, LocalConnectionStrategy
     from .content import Audio, Document, Image, SlashCommand, Text, Video
     from .harness import Harness
     from .hooks import Decision, Hooks, StopDecision, StopInfo, ToolInvocation, ToolOutcome
@@ -41,6 +42,12 @@ else:
         "agent": ("Agent", "CancelHandle", "run"),
         "capabilities": ("BuiltinTool", "Capabilities"),
         "config": ("DEFAULT_TURN_TIMEOUT", "AgentConfig"),
+        "connections": (
+            "Connection",
+            "ConnectionStrategy",
+            "Conversation",
+            "LocalConnectionStrategy",
+        ),
         "content": ("Audio", "Document", "Image", "SlashCommand", "Text", "Video"),
         "harness": ("Harness",),
         "hooks": (
@@ -64,7 +71,9 @@ else:
         "turn": ("Turn",),
     }
     _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-    _SUBMODULES = frozenset({"doctor", "errors", "events", "policy", "testing", "wire"})
+    _SUBMODULES = frozenset(
+        {"connections", "doctor", "errors", "events", "policy", "testing", "wire"}
+    )
 
     def __getattr__(name: str) -> object:
         import importlib
@@ -100,12 +109,16 @@ __all__ = [
     "Capabilities",
     "ChatResponse",
     "CloseReport",
+    "Connection",
+    "ConnectionStrategy",
+    "Conversation",
     "Decision",
     "Document",
     "Gemini",
     "Harness",
     "Hooks",
     "Image",
+    "LocalConnectionStrategy",
     "McpServer",
     "Model",
     "OpenAICompatible",

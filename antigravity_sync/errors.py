@@ -140,7 +140,19 @@ class HarnessExitedError(LaunchError):
 
 
 class HandshakeError(LaunchError):
-    """The harness runs but does not speak the protocol, or refused the connection."""
+    """The harness runs but does not speak the protocol, or refused the connection.
+
+    Attributes:
+        attempts: How often it was tried to connect, 0 if it did not come to that.
+        port: Where, `None` if that was not known yet.
+    """
+
+    def __init__(
+        self, message: str, *, stderr_tail: str = "", attempts: int = 0, port: int | None = None
+    ) -> None:
+        super().__init__(message, stderr_tail=stderr_tail)
+        self.attempts = attempts
+        self.port = port
 
 
 class InitError(LaunchError):

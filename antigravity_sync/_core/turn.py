@@ -112,6 +112,12 @@ class Turn:
             return []
         return events
 
+    def may_own(self, frame: StepFrame) -> bool:
+        """Return whether a main step is one of its own, as far as is known before it is taken."""
+        is_cut = self.halt is not None and frame.text in _CUT_CALL
+        first = max(self.first_index, self.echo_index or 0)
+        return not is_cut and first <= frame.index <= self.last_index
+
     def _is_ours(self, frame: StepFrame) -> bool:
         if not self.first_index <= frame.index <= self.last_index:
             return False

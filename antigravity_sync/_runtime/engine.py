@@ -17,7 +17,7 @@ from typing import Final
 import attrs
 
 from .._clock import Clock, Deadline, MonotonicClock
-from .._core.inputs import Attached, CancelTurn, Detach, HarnessExited, InputDropped
+from .._core.inputs import Attached, CancelTurn, Decided, Detach, HarnessExited, InputDropped
 from .._core.phases import Phase
 from .._core.session import Session
 from .._messages import Halt
@@ -35,7 +35,8 @@ from .live_turn import LiveTurn
 from .mailbox import Attach, Call, Close, Mailbox
 from .opening import Opened, open_conversation, reopen_conversation
 from .plan import Directories, Plan
-from .pump import Pump
+from .pump import OnFrame, Pump
+from .respond import Taker
 from .setup import make_renderer, make_responder, make_rules
 from .store import Store
 from .triggers import Triggers
@@ -225,6 +226,18 @@ class Engine:
         if self.board.loss is not None and self.board.snapshot.phase is Phase.FRESH:
             raise lost_error(self.board.loss, None, self.circumstances())
         self.triggers.start(self.turns)
+
+    def listen(self, on_frame: OnFrame, taker: Taker) -> None:
+        """Have somebody see each frame and answer what is asked; before the first turn.
+
+        Both are called on the pump's thread.
+        """
+        self._responder.taker = taker
+        self.pump.on_frame = on_frame
+
+    def answer(self, decided: Decided) -> None:
+        """Answer what the harness asked; an ask that is not open any more is passed over."""
+        self._mailbox.post(decided)
 
     # ── what happens to the host; on a thread of it ─────────────────────────────────────────────
 

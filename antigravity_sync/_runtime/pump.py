@@ -41,6 +41,7 @@ from .._core.inputs import (
 )
 from .._core.phases import Phase
 from .._core.session import Session
+from .._core.state import State
 from .._transport.link import Closed, Link, LinkDownError
 from .._transport.process import start_thread
 from .._wire import codec
@@ -66,6 +67,9 @@ _REST_PER_BYTE: Final = 0.5e-9
 _LONGEST_REST: Final = 0.005
 
 
+OnFrame = Callable[[m.PeerFrame, State], bool]
+
+
 class Pump:
     """Owner of the session.
 
@@ -75,6 +79,7 @@ class Pump:
         reader: The thread that reads it.
         has_torn_off: Whether a connection had to be cut because nothing came of asking.
         tap: What is told of all traffic, `None` if nobody looks; set before the thread starts.
+        on_frame: Told of each frame before the session is; `False` says that too much is unread.
     """
 
     def __init__(
@@ -103,6 +108,7 @@ class Pump:
         self._redact: Callable[[str], str] = str
         self.reader: threading.Thread | None = None
         self.tap: Wiretap | None = None
+        self.on_frame: OnFrame | None = None
         self.has_torn_off = False
         self._has_failed = False
         self.thread = threading.Thread(target=self._run, name=f"{label}-pump", daemon=True)
@@ -143,8 +149,11 @@ class Pump:
 
     def _turn_over(self) -> bool:
         """Handle one item; return `False` when it was the last."""
-        rest_at = None if self.tap is None else self.tap.rest_at
-        timers = (self._session.next_timer(), self._responder.tools.next_due(), rest_at)
+        tap = self.tap
+        timers: tuple[float | None, ...]
+        timers = self._session.next_timer(), self._responder.tools.next_due()
+        if tap is not None:
+            timers = (*timers, tap.rest_at)
         due = min((each for each in timers if each is not None), default=None)
         item = self._mailbox.take(None if due is None else max(0.0, due - self._clock.now()))
         self._responder.tools.expire()  # here, because a flood of frames leaves no quiet moment
@@ -157,15 +166,17 @@ class Pump:
                 self._on_close(timeout)
                 return True
             case None:
-                if self.tap is not None:
-                    self.tap.rest()
+                if tap is not None:
+                    tap.rest()
                 self._feed(Tick())
             case Frame(data=data, epoch=epoch):
                 self._epoch = epoch
-                if self.tap is not None:
-                    self.tap.received(data)
+                if tap is not None:
+                    tap.received(data)
                 for frame in codec.decode(data):
                     hide_secrets(frame, self._redact)
+                    if self.on_frame is not None and not self.on_frame(frame, self._session.state):
+                        self._overflow()
                     self._feed(frame)
             case Attach(link=link, happened=happened):
                 self._attach(link, happened)
@@ -235,6 +246,8 @@ class Pump:
                 self._board.end_turn(turn_id, TurnEnd(response, failure, answer))
             case Decide(ask=ask):
                 self._epochs[ask.key] = self._epoch
+                if self.tap is not None:
+                    self.tap.rest()  # who decides may take long, and be all that is ever heard
                 self._responder.respond(ask)
             case Withdraw(keys=keys):
                 self._responder.tools.withdraw(keys)

@@ -10,14 +10,14 @@ import contextvars
 import json
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import attrs
 
 from .. import hooks as hooking
 from .._arguments import as_in_step
 from .._clock import Clock, Deadline
-from .._core.answers import asked_action
+from .._core.answers import asked_action, is_about_a_call
 from .._core.asks import Ask, AskKind
 from .._core.inputs import CallbackFailed, Decided, Input
 from .._core.replies import (
@@ -49,6 +49,16 @@ _log: Final = logging.getLogger("antigravity_sync.runtime")
 _HOOK: Final = "LIFECYCLE_HOOK_"
 
 
+class Taker(Protocol):
+    """One who answers by himself what the harness asks."""
+
+    def wants(self, ask: Ask) -> bool:
+        """Return whether he answers this, once the rules let it pass."""
+
+    def take(self, ask: Ask) -> None:
+        """Have him answer it."""
+
+
 class Responder:
     """The user's side of the conversation.
 
@@ -56,6 +66,7 @@ class Responder:
 
     Attributes:
         tools: Where the user's tools run.
+        taker: Who answers in place of the configuration's callbacks, `None` for nobody.
     """
 
     def __init__(
@@ -81,6 +92,7 @@ class Responder:
         self._wanted = hooking.wanted(self._hooks)
         self._conversation_id = ""
         self._failures: list[Exception] = []
+        self.taker: Taker | None = None
 
     def bind(self, feed: Callable[[Input], None]) -> None:
         """Set how the pump takes an input at once, on its own thread."""
@@ -91,6 +103,9 @@ class Responder:
 
     def respond(self, ask: Ask) -> None:
         """Find the reply to an ask and feed it, now or when it is known."""
+        if self.taker is not None and self.taker.wants(ask):
+            self._hand_over(ask, self.taker)
+            return
         match ask.kind:
             case AskKind.TOOL:
                 self._respond_to_call(ask)
@@ -104,6 +119,18 @@ class Responder:
                 self._respond_to_questions(ask)
             case AskKind.HOOK:
                 self._respond_to_hook(ask)
+
+    def _hand_over(self, ask: Ask, taker: Taker) -> None:
+        """Have somebody else answer what no rule refuses."""
+        was_decided = ask.kind is AskKind.TOOL and self._gate.has_passed(ask)
+        if was_decided or not is_about_a_call(ask):
+            taker.take(ask)
+            return
+
+        def go(said: Reply) -> None:
+            self._reply(ask, said) if isinstance(said, Denied) else taker.take(ask)
+
+        self._decide(ask, go)
 
     def _decide(self, ask: Ask, then: Callable[[Reply], None]) -> None:
         """Put a call to the gate; its policies may be user code too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
@@ -25,6 +25,8 @@ from .watch import Watch
 
 #: How long past its deadline a turn may take to be halted and drained.
 DRAIN_GRACE: Final = 2.0
+
+TurnKind = TypeVar("TurnKind", bound=LiveTurn)
 
 
 @attrs.frozen(kw_only=True)
@@ -112,6 +114,22 @@ class Turns:
         turn.deadline = Deadline.after(self.clock, timeout)
         started = StartTurn(turn.turn_id, (), self.clock.now(), turn.deadline.at, text)
         self._send(turn, started)
+        return turn
+
+    def new_id(self) -> int:
+        """Return the number of a turn that is yet to be made."""
+        return next(self._ids)
+
+    def run(self, turn: TurnKind, parts: tuple[PromptPart, ...], trigger: str) -> TurnKind:
+        """Run a turn made elsewhere: claim, reconnect if need be, and send a prompt or a trigger.
+
+        Raises and blocks as `begin` does.
+        """
+        parts = fit_prompt(parts, self.dialect)
+        turn.watch, turn.on_overdue = self.watch, self.on_overdue
+        started_at = self.clock.now()
+        self._claim(turn, turn.deadline)
+        self._send(turn, StartTurn(turn.turn_id, parts, started_at, turn.deadline.at, trigger))
         return turn
 
     def claim(self, deadline: Deadline) -> LiveTurn:

@@ -52,6 +52,8 @@ _LEVELS: Final = {
 }
 #: How many frames of a run are written at a time.
 _BATCH: Final = 256
+#: Frames up to this many bytes are looked at when they are written: many at once cost half.
+_SMALL: Final = 4096
 #: How many seconds recordings wait for more before they are handed to the system.
 _REST: Final = 0.05
 #: A longer line of stderr may quote what was sent; above DEBUG only its start is logged.
@@ -108,6 +110,7 @@ class Wiretap:
         self._wake: Wake = _no_wake
         self._shortener = Shortener()
         self._batch: list[tuple[float, bytes, bytes]] = []
+        self._unread: list[tuple[float, bytes]] = []
         self._is_fast = all(type(each) is JsonlRecorder for each in self._inspectors)
         self._opened: list[JsonlRecorder] = []
         self._clock = clock
@@ -198,17 +201,16 @@ class Wiretap:
 
     def received(self, data: bytes) -> None:
         """Take in a frame that has come; the owner."""
-        run = self._shortener.run
-        if run is not None and self._is_fast and self._notes.empty():
-            taken = run.take(data)
-            if taken is not None:
-                self._batch.append((time.time(), *taken))
-                if self.rest_at is None:
-                    self.rest_at = self._clock.now() + _REST
-                if len(self._batch) >= _BATCH:
-                    self._end_batch()
-                return
-        self._note("WsReceive", data)
+        if self._shortener.run is None or not self._is_fast or not self._notes.empty():
+            self._note("WsReceive", data)
+            return
+        self._unread.append((time.time(), data))
+        if self.rest_at is None:
+            self.rest_at = self._clock.now() + _REST
+        if len(data) > _SMALL:
+            self._take_unread()
+        if len(self._unread) + len(self._batch) >= _BATCH:
+            self._end_batch()
 
     def heard(self, line: str) -> None:
         """Take in a line of stderr; any thread."""
@@ -228,8 +230,7 @@ class Wiretap:
     def rest(self) -> None:
         """Hand recordings to the system, because there is nothing else to do; the owner."""
         self.rest_at = None
-        if self._batch:
-            self._end_batch()
+        self._end_batch()
         for recorder in self._opened:
             try:
                 recorder.flush()
@@ -256,8 +257,7 @@ class Wiretap:
             self._show(note)
 
     def _show(self, note: _Note) -> None:
-        if self._batch:
-            self._end_batch()
+        self._end_batch()
         if self.rest_at is None:
             self.rest_at = self._clock.now() + _REST
         line: bytes | None = None
@@ -274,28 +274,36 @@ class Wiretap:
             except Exception:  # noqa: BLE001 - boundary: whoever looks must not break what it looks at
                 self._drop(inspector)
 
+    def _take_unread(self) -> None:
+        """See which of the frames that have come are of the run; show those that are not."""
+        unread, self._unread = self._unread, []
+        for when, data in unread:
+            run = self._shortener.run
+            taken = None if run is None else run.take(data)
+            if taken is None:
+                self._show(_Note("WsReceive", when, data))
+            else:
+                self._batch.append((when, *taken))
+
     def _end_batch(self) -> None:
         """Write the frames of a run that have come since the last time."""
+        if self._unread:
+            self._take_unread()
         run, batch = self._shortener.run, self._batch
+        if run is None or not batch:
+            return
         self._batch = []
-        assert run is not None
         joined = b"".join([delta for _, delta, _ in batch])
         is_clean = self._is_clean(run.seam(joined))
         head: dict[str, object] = {"kind": "WsReceive", **self._about(batch[0][0])}
         del head["time"]
         start = dump({**head, "left_out": run.left_out})[:-1]
         if is_clean:
-            lines = [
-                b'%s,"time":%a,"payload":%s}' % (start, when, run.short(delta, tail))
-                for when, delta, tail in batch
-            ]
+            lines = run.lines(start, batch)
         else:
             # The pieces complete a credential: the last frame tells the text, without it.
             when, _, tail = batch[-1]
-            lines = [
-                b'%s,"time":%a,"payload":%s}' % (start, at, run.short(b"", end))
-                for at, _, end in batch[:-1]
-            ]
+            lines = run.lines(start, [(at, b"", end) for at, _, end in batch[:-1]])
             text = self.redactor.text(run.whole(b"", tail).decode("utf-8", "replace"))
             lines.append(dump({**head, "time": when, "payload": message_of(text)}))
         self._write(b"\n".join(lines))

@@ -160,7 +160,9 @@ class Link:
                 if error.status_code == 401:
                     raise HandshakeError(
                         "the harness refuses its own key (HTTP 401); "
-                        "check that nothing else listens on its port"
+                        "check that nothing else listens on its port",
+                        attempts=attempt + 1,
+                        port=endpoint.port,
                     ) from error
                 failure = f"HTTP {error.status_code}"
             except (websocket.WebSocketException, OSError) as error:
@@ -174,7 +176,9 @@ class Link:
             )
         raise HandshakeError(
             f"no WebSocket to 127.0.0.1:{endpoint.port} after {_TRIES} tries ({failure}); "
-            "check that loopback connections are allowed"
+            "check that loopback connections are allowed",
+            attempts=_TRIES,
+            port=endpoint.port,
         )
 
     @staticmethod

@@ -36,6 +36,7 @@ from .shorten import Lengthener
 
 _BUFFER: Final = 64 * 1024
 _NEW_FILE: Final = 0o600
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class JsonlRecorder:
@@ -128,7 +129,7 @@ class JsonlRecorder:
 
 def dump(value: object) -> bytes:
     """Return a value as a line of JSON, without its end."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return _encode(value).encode("utf-8", "replace")
 
 
 def read_recording(path: str | os.PathLike[str]) -> Iterator[dict[str, Any]]:

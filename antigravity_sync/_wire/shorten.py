@@ -67,9 +67,19 @@ class Run:
         base += delta
         return delta, tail
 
-    def short(self, delta: bytes, tail: bytes) -> bytes:
-        """Return a frame without what the frames before tell."""
-        return b"%s%s%s%s" % (self._short_head, delta, self._short_middle, tail[1:])
+    def lines(self, start: bytes, frames: list[tuple[float, bytes, bytes]]) -> list[bytes]:
+        """Return lines of a recording: frames without what the frames before them tell.
+
+        Args:
+            start: What every line begins with.
+            frames: When each came, what is new in it, and its end.
+        """
+        before, after = b'%s,"time":' % start, b',"payload":%s' % self._short_head
+        middle = self._short_middle
+        return [
+            b"%s%a%s%s%s%s}" % (before, when, after, delta, middle, tail[1:])
+            for when, delta, tail in frames
+        ]
 
     def whole(self, delta: bytes, tail: bytes) -> bytes:
         """Return the last frame with all its text."""

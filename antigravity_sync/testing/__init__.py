@@ -8,6 +8,7 @@ the items of its scripts are in `antigravity_sync.testing.fake_harness`. The pyt
 
 from __future__ import annotations
 
+from antigravity_sync.connections import MockConnection
 from antigravity_sync.testing._gates import ModelGate
 from antigravity_sync.testing._replay import ReplayedTurn, replay
 from antigravity_sync.testing._requests import ModelRequest
@@ -37,6 +38,7 @@ from antigravity_sync.testing.scripted_model import ScriptedModel
 __all__ = [
     "TINY_PNG",
     "FakeHarness",
+    "MockConnection",
     "ModelGate",
     "ModelRequest",
     "ReplayedTurn",

@@ -27,6 +27,7 @@ class _Plain(str):
 #: The modules that people import from; what stands elsewhere is promised only as far as it is here.
 PUBLIC: Final = (
     PACKAGE,
+    f"{PACKAGE}.connections",
     f"{PACKAGE}.doctor",
     f"{PACKAGE}.errors",
     f"{PACKAGE}.events",

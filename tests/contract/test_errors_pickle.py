@@ -44,6 +44,8 @@ FACTS: dict[str, Any] = {
     "retryable": True,
     "name": "add",
     "pid": 4711,
+    "attempts": 5,
+    "port": 8000,
 }
 
 #: A hook that takes too long ends the session, which is more than a timeout.

@@ -58,7 +58,19 @@ FLOORS: Final = (
     ("_wire", "_core"),
     ("_transport",),
     ("_runtime",),
-    ("turn", "agent", "harness", "_leases", "pool", "wire", "testing", "doctor", "_report", "cli"),
+    (
+        "turn",
+        "agent",
+        "harness",
+        "_leases",
+        "pool",
+        "wire",
+        "connections",
+        "testing",
+        "doctor",
+        "_report",
+        "cli",
+    ),
     (PACKAGE,),
 )
 #: Both on one floor, and strangers to each other: what joins them is the pump.

@@ -61,7 +61,7 @@ def blocks() -> Iterator[Block]:
 
 
 #: What makes agents when it is called.
-MAKERS = ("Agent", "AgentPool", "Harness", "run")
+MAKERS = ("Agent", "AgentConfig", "AgentPool", "Harness", "run")
 
 
 class _Offline(ast.NodeTransformer):

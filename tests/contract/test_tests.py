@@ -38,6 +38,7 @@ ELSEWHERE: Final[dict[str, tuple[str, str]]] = {
     "agent": ("real/test_turns.py", "the whole of it, on the real harness"),
     "harness": ("real/test_shared_harness.py", "the whole of it, on the real harness"),
     "turn": ("real/test_cancel.py", "the same, left at every point"),
+    "connections": ("loop/test_connections_contract.py", "one contract for all of them"),
     "cli": ("contract/test_cli.py", "the command as a user calls it"),
     "doctor": ("unit/test_doctor.py", "its checks; a start is tried in real/test_doctor_real.py"),
     "_report": ("unit/test_report.py", "one road from a recording to a page"),

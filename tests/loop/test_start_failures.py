@@ -243,10 +243,14 @@ def test_start_when_connections_are_dropped_then_tries_five_times(times):
 )
 def test_start_when_connections_always_fail_then_gives_up_after_five(knobs):
     """The fifth failure is a HandshakeError, and the harness is ended."""
-    with FakeHarness(version=VERSION, **knobs) as fake:
+    words = b"E1202 no room at the inn\n"
+    with FakeHarness(version=VERSION, stderr_before_handshake=words, **knobs) as fake:
         with pytest.raises(HandshakeError, match="5 tries") as caught:
             fake_agent(fake).start()
         assert "127.0.0.1" in str(caught.value)
+        assert caught.value.attempts == 5
+        assert f":{caught.value.port} " in str(caught.value)
+        assert "no room at the inn" in caught.value.stderr_tail
         assert fake.events.count("accepted") in (0, 5)
         assert state(fake.pid) == "gone"
 
@@ -359,6 +363,27 @@ def test_start_when_raw_config_has_a_junk_field_then_error_names_it(version):
             fake_agent(fake, raw_config={"junkField": 1}).start()
         assert fake.events.count("init") == 1
         assert fake.received[0]["config"]["junkField"] == 1
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+@pytest.mark.parametrize(
+    "status",
+    [{"sandboxStatus": {}}, {"sandboxStatus": {"available": False}}, {"sandboxStatus": None}, {}],
+    ids=str,
+)
+def test_start_when_a_sandbox_is_wanted_and_there_is_none_then_says_so(is_wanted, status):
+    """Commands would run without it; where the harness does not tell, it has the last word."""
+    reply = {"initializeConversationResponse": {"cascadeId": "$C", **status}}
+    raw = {"harnessSideTools": {"runCommand": {"enableSandbox": is_wanted}}}
+    with FakeHarness("fine", init_reply=reply, version="0.1.22") as fake:
+        agent = fake_agent(fake, raw_config=raw, system_instructions='"enableSandbox": true')
+        if is_wanted and status.get("sandboxStatus") is not None:
+            with pytest.raises(InitError, match="sandbox"):
+                agent.start()
+            fake.wait_for_exit()
+        else:
+            with agent:
+                assert agent.chat("go").text == "fine"
 
 
 def test_start_when_every_first_message_is_refused_then_ends():

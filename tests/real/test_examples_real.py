@@ -21,6 +21,7 @@ ESSENTIAL = {
     "approve_commands": "No terminal to ask at, so this is denied: echo hello",
     "ask_the_user": "No terminal to ask at, so this stays unanswered.",
     "budget": "Stopped: MAX_TOOL_CALLS_EXCEEDED after 3 tool calls.",
+    "connection": "It is 34 degrees in the kitchen.",
     "custom_tools": "-> ordered on thread MainThread",
     "images": "Request 2 to the model held 2 picture(s).",
     "mcp_server": "mcp_shop_sell_out {}: Denied(",

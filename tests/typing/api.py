@@ -18,9 +18,11 @@ from antigravity_sync import (
     Capabilities,
     ChatResponse,
     CloseReport,
+    Conversation,
     Document,
     Gemini,
     Image,
+    LocalConnectionStrategy,
     Model,
     OpenAICompatible,
     Retry,
@@ -37,6 +39,7 @@ from antigravity_sync import (
     policy,
     run,
 )
+from antigravity_sync import connections as links
 from antigravity_sync.errors import (
     AntigravityError,
     ConfigError,
@@ -199,6 +202,41 @@ def fails(agent: Agent) -> None:
     value_error: ValueError = ConfigError("x")
     timeout_error: TimeoutError = TurnTimeoutError("x")
     del value_error, timeout_error
+
+
+def talks(config: AgentConfig) -> None:
+    with LocalConnectionStrategy(config, hooks=["on_pre_tool"]).connect() as connection:
+        assert_type(connection, links.LocalConnection)
+        conversation = Conversation(connection, 5000, on_request=answers)
+        for chunk in conversation.chat("Hello"):
+            match chunk:
+                case links.Thought(text=text) | links.Text(text=text):
+                    assert_type(text, str)
+                case ToolCall(call_id=str(call_id)):
+                    connection.send_tool_response(call_id, {"degrees": 34})
+                case ToolCall():
+                    pass
+                case _:
+                    assert_never(chunk)
+        assert_type(conversation.history, tuple[Step, ...])
+        assert_type(conversation.total_usage, Usage)
+        connection.send(["look", Image.from_path("a.png")])
+        for step in connection.receive_steps():
+            assert_type(step, Step)
+
+
+def answers(step: links.RequestStep) -> str:
+    match step.request:
+        case links.ToolRequest(call_id=call_id):
+            return assert_type(call_id, str)
+        case links.HookRequest(request_id=request_id):
+            return assert_type(request_id, str)
+        case links.ConfirmationRequest(name=name):
+            return assert_type(name, str)
+        case links.QuestionsRequest(questions=questions):
+            return questions[0].text
+        case _:
+            assert_never(step.request)
 
 
 def tests() -> None:
