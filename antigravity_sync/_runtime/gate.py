@@ -66,6 +66,8 @@ class Gate:
         Only a rule that asks a person makes it later.
         """
         call = invocation(ask)
+        if _is_strange(ask):
+            then = _told(call.name, then)
         twice = doubled(ask.name, ask.raw_args, ask.server_name)
         if twice is not None:
             then(Denied(f"{call.name} was given {twice} more than once; give it once"))
@@ -129,7 +131,6 @@ class Gate:
             ):
                 return Denied(f"{call.name} needs a confirmation and nobody can give one")
             if decision.effect is None and _is_strange(ask):
-                _log.warning("denied %s: no rule knows this tool of the harness", call.name)
                 return Denied(f"{call.name} is unknown and no policy allows it")
             return self._pass(ask, call)
         said = decide_tool(self.hooks, call, self.run)
@@ -173,6 +174,17 @@ def invocation(ask: Ask) -> ToolInvocation:
         ask.trajectory_id,
         ask.is_main,
     )
+
+
+def _told(name: str, then: Callable[[Reply], None]) -> Callable[[Reply], None]:
+    """Return `then` with a warning before it (R81)."""
+
+    def take(reply: Reply) -> None:
+        how = "denied" if isinstance(reply, Denied) else "allowed"
+        _log.warning("the harness wants to do %s, which this SDK does not know: %s", name, how)
+        then(reply)
+
+    return take
 
 
 def _is_strange(ask: Ask) -> bool:

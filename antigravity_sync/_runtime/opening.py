@@ -7,6 +7,7 @@ thread and before any reader exists, so it may use plain timeouts.
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -58,6 +59,8 @@ _REOPEN_PAUSE: Final = 0.01
 _REOPEN_LONGEST_PAUSE: Final = 0.25
 #: After how many tries commands that may hold the conversation are ended.
 _PATIENT_TRIES: Final = 6
+#: What a first message has that wants commands to run in the harness's sandbox.
+_SANDBOX: Final = re.compile(r'"enableSandbox"\s*:\s*true')
 
 RenderInit = Callable[[Dialect, bool], Rendered]
 
@@ -203,6 +206,12 @@ def _try_init(
                 stderr_tail=process.stderr.text(),
             )
         hide_secrets(init, link.redact)
+        if init.sandbox_available is False and _SANDBOX.search(rendered.text):
+            raise InitError(
+                "raw_config asks for the sandbox (enableSandbox), which this machine cannot give, "
+                "and commands would run without it; take it out, or run where there is one",
+                stderr_tail=process.stderr.text(),
+            )
         return Opened(link, init, NEWEST)
     except BaseException:
         if link is not None:

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from antigravity_sync.cli import main
 from antigravity_sync.testing.fake_harness import (
     FakeHarness,
     delta,
@@ -16,6 +17,8 @@ from antigravity_sync.testing.fake_harness import (
     user_echo,
     wait_for_signal,
 )
+from antigravity_sync.wire import read_recording
+from tests.gates import wait_until
 from tests.loop.fakes import VERSION
 from tests.loop.scripts import (
     Script,
@@ -214,6 +217,37 @@ def test_exit_when_python_gets_no_chance_then_the_harness_sees_it_and_exits(how,
         assert (ended.code, ended.err) == (code, "")
         assert adopted_exit_codes(fake) == [0]
         assert "eof" in fake.events
+
+
+def test_recording_when_the_program_is_killed_in_mid_turn_then_what_came_can_be_read(
+    tmp_path, capsys
+):
+    """What had come is in the file without a close; a last line that is torn is passed over."""
+    path = tmp_path / "wire.jsonl"
+    source = (
+        "from antigravity_sync.wire import JsonlRecorder\n"
+        "agent = make(wire_inspectors=[JsonlRecorder(sys.argv[2])]).start()\n"
+        "agent.chat('hi')\n"
+    )
+    answer_so_far = [delta("one "), delta("two "), delta("three")]
+    stuck = [running(), user_echo(), *answer_so_far, wait_for_signal("never")]
+    with FakeHarness(stuck, version=VERSION) as fake:
+        script = Script(source, fake.path, str(path), temporary=tmp_path)
+        fake.wait_for_event("gate:never")
+        wait_until(lambda: path.exists() and b"three" in path.read_bytes(), "the recorded answer")
+        os.kill(script.pid, signal.SIGKILL)
+        assert script.end().code == -signal.SIGKILL
+        assert adopted_exit_codes(fake) == [0]
+    with path.open("r+b") as file:
+        whole = file.read()
+        assert whole.endswith(b"}\n")
+        file.truncate(len(whole) - 9)  # as if it had died in the middle of the last write
+    records = list(read_recording(path))
+    assert len(records) == whole.count(b"\n") - 1
+    assert records[0]["kind"] == "HarnessSpawn"
+    assert records[-1]["payload"]["stepUpdate"]["text"] == "one two "
+    assert main(["trace", str(path)]) == 0
+    assert "hi" in capsys.readouterr().out
 
 
 def test_exit_when_sigterm_is_turned_into_sys_exit_then_closes_in_order():

@@ -210,6 +210,26 @@ def test_recording_when_a_start_fails_then_holds_why(tmp_path):
     assert "HarnessStderr" in kinds
 
 
+def test_recording_when_a_hook_stands_still_then_holds_what_it_was_asked(tmp_path):
+    """The pump is busy then, so nothing more would be written until it answers."""
+    path = tmp_path / "wire.jsonl"
+    gate = Gate()
+    ask = hook("PRE_TOOL", toolName="x", argumentsJson="{}")
+    text = [delta("one "), delta("two "), delta("three")]
+    script = [running(), user_echo(), *text, ask, wait_for("callHookResponse"), done(), idle()]
+    hooks = Hooks(on_pre_tool=lambda _call: gate.pass_through())
+    with FakeHarness(script, version=VERSION) as fake:
+        recorder = JsonlRecorder(path)
+        with fake_agent(fake, hooks=[hooks], wire_inspectors=[recorder]) as agent:
+            turn = agent.stream("hi")
+            gate.wait_arrived()
+            (*_, before, last) = read_recording(path)
+            gate.open()
+            assert turn.response().text == "one two three"
+    assert before["payload"]["stepUpdate"]["text"] == "one two three"
+    assert "callHookRequest" in last["payload"]
+
+
 def test_recording_when_the_process_is_killed_then_holds_what_came(tmp_path):
     """The lines are with the system a moment after they came, without any close."""
     path = tmp_path / "wire.jsonl"

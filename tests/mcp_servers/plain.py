@@ -70,6 +70,10 @@ def main(mode_file):
         sys.exit("zqx-out-of-order")
     if mode == "banner":
         say("Welcome!")
+    if mode == "noise":
+        sys.stderr.write("zqx-noise\n" * 100_000)
+    if mode == "many":
+        TOOLS.update({f"tool_{number}": {"text": TEXT} for number in range(200)})
     for line in sys.stdin:
         request = json.loads(line)
         if mode == "hang" or "id" not in request:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import threading
 
 import pytest
 
+from antigravity_sync import Retry
 from antigravity_sync.errors import AgentBusyError, TurnTimeoutError
 from antigravity_sync.events import Finished, TextDelta
-from antigravity_sync.testing import ModelGate, ScriptedModel, chunks, hang
-from tests.gates import CEILING, Task
+from antigravity_sync.testing import ModelGate, ScriptedModel, chunks, hang, http_error
+from tests.gates import CEILING, Task, wait_until
 
 pytestmark = pytest.mark.real
 
@@ -132,6 +134,23 @@ def test_cancel_handle_works_and_does_not_keep_the_agent(make_agent):
             assert handle.cancel()
             assert turn.response().cancelled
     assert not handle.cancel()
+
+
+def test_cancel_while_the_next_try_is_waited_for(make_agent, caplog):
+    """A pause between two tries, ten minutes here, is no longer than the caller likes."""
+    patient = Retry(max_retries=5, first_delay=600.0, multiplier=1.0)
+    script = [http_error(503, "busy"), "fresh"]
+    with (
+        caplog.at_level(logging.INFO, "antigravity_sync.harness"),
+        ScriptedModel(*script) as model,
+        make_agent(model, retry=patient) as agent,
+    ):
+        turn = agent.stream("go")
+        wait_until(lambda: "503" in caplog.text, "the harness's line on the failure")
+        assert turn.cancel()
+        assert turn.response().cancelled
+        assert len(model.requests) == 1
+        assert agent.chat("again").text == "fresh"
 
 
 def test_cancel_from_a_signal_handler(make_agent):

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import http.server
 import os
 import shutil
 import socket
+import threading
 
 import pytest
 
@@ -84,6 +86,58 @@ def test_turn_when_nobody_listens_at_an_address_then_its_name(make_agent):
     ):
         agent.chat("go")
     assert caught.value.server == "web"
+
+
+class Refusal(http.server.BaseHTTPRequestHandler):
+    """Answers whatever is asked with a status."""
+
+    status = 500
+
+    def do_POST(self) -> None:
+        self.send_response(self.status)
+        if self.status in (302, 307):
+            self.send_header("Location", self.path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_DELETE = do_POST  # noqa: N815 - as http.server wants it
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@LOUD
+@pytest.mark.parametrize("status", [401, 405, 307])
+def test_turn_when_an_address_answers_with_a_refusal_then_its_name(make_agent, status):
+    """Whoever answers there and is no MCP server, or wants other credentials."""
+    handler = type("Handler", (Refusal,), {"status": status})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as web:
+        thread = threading.Thread(target=web.serve_forever, daemon=True)
+        thread.start()
+        server = McpServer.http(f"http://127.0.0.1:{web.server_port}/mcp", name="web", timeout=5)
+        with (
+            ScriptedModel("well") as model,
+            make_agent(model, mcp_servers=[server], **ALLOWED) as agent,
+            pytest.raises(McpServerError) as caught,
+        ):
+            agent.chat("go")
+        web.shutdown()
+        thread.join()
+    assert caught.value.server == "web"
+
+
+@pytest.mark.parametrize("mode", ["noise", "many"])
+def test_call_when_a_server_is_noisy_or_has_many_tools_then_it_works(make_agent, plain, mode):
+    """A megabyte on stderr fills no pipe, and two hundred tools are no trouble."""
+    name = "tool_199" if mode == "many" else "echo"
+    script = [mcp_call(name, text="zqx-hello"), "done"]
+    with (
+        ScriptedModel(*script) as model,
+        make_agent(model, mcp_servers=[plain.option(mode=mode)], **ALLOWED) as agent,
+    ):
+        assert agent.chat("go", timeout=15).text == "done"
+        assert f"{name} {{" in seen(model)
+        assert "zqx-hello" in seen(model)
 
 
 @LOUD

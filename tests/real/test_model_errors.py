@@ -219,3 +219,26 @@ def test_a_key_that_the_service_quotes_is_not_in_the_error(make_agent):
         agent.chat("go")
     assert "may not do this" in str(caught.value)
     assert key not in str(caught.value) + repr(caught.value)
+
+
+def test_a_key_that_the_service_quotes_is_not_in_events_or_errors_either(make_agent, version):
+    """A failure that is got over is shown while the turn goes on, and so are its words."""
+    key = "zqx-key-0123456789abcdef"
+    retry = Retry(max_retries=3, first_delay=0.05, multiplier=1.0)
+    script = [http_error(503, f"key {key} is busy"), "made it"]
+    with (
+        ScriptedModel(*script) as model,
+        make_agent(model, retry=retry, env={"ANTIGRAVITY_API_KEY": key}) as agent,
+    ):
+        turn = agent.stream("go")
+        events = list(turn)
+        response = turn.response()
+        assert response.text == "made it"
+        history = agent.history
+    shown = [event.message for event in events if isinstance(event, ErrorRaised)]
+    if not retries_by_itself(version):
+        assert ["is busy" in message for message in shown] == [True]
+        assert len(response.errors) == 1
+    assert key not in str([event.to_dict() for event in events]) + repr(events)
+    assert key not in str([str(error) for error in response.errors]) + repr(response)
+    assert key not in repr(history)

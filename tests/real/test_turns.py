@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import threading
+from pathlib import Path
 
 import pytest
 
-from antigravity_sync.errors import ConfigError, ProtocolError
+from antigravity_sync.errors import ConfigError, InitError, ProtocolError
 from antigravity_sync.events import Finished, ThinkingDelta, UsageUpdated
 from antigravity_sync.responses import Usage
 from antigravity_sync.testing import ModelGate, ScriptedModel, chunks, thought, usage
 from tests.gates import CEILING, Task
+from tests.leaks import children
 
 pytestmark = pytest.mark.real
 
@@ -226,6 +230,35 @@ def test_raw_config_is_merged_last(make_agent):
     with ScriptedModel("ok") as model, make_agent(model, raw_config=raw) as agent:
         agent.chat("hi")
     assert "from raw" in model.requests[0].system_instruction
+
+
+def test_an_agent_has_one_connection_and_one_child(make_agent):
+    """The harness calls the model, so no connection of this process goes there."""
+
+    def connections() -> int:
+        """Count the TCP connections that are open here; other sockets wake threads."""
+        ours = set()
+        for name in os.listdir("/proc/self/fd"):
+            with contextlib.suppress(OSError):
+                ours.add(os.readlink(f"/proc/self/fd/{name}"))
+        rows = [line.split() for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+        return sum(row[3] == "01" and f"socket:[{row[9]}]" in ours for row in rows)
+
+    with ScriptedModel("ok") as model:
+        before = connections(), children()
+        with make_agent(model) as agent:
+            assert connections() == before[0] + 1
+            assert children() == [*before[1], agent.pid]
+            assert agent.chat("hi").text == "ok"
+
+
+def test_a_start_that_the_harness_refuses_has_its_words(make_agent):
+    """They are in the sentence, and its last lines on stderr beside them."""
+    with ScriptedModel() as model:
+        agent = make_agent(model, raw_config={"models": []})
+        with pytest.raises(InitError, match="no text model configuration provided") as caught:
+            agent.start()
+    assert "no text model configuration provided" in caught.value.stderr_tail
 
 
 def test_drift_report_is_empty_after_a_turn(make_agent):
