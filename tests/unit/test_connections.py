@@ -234,3 +234,12 @@ def test_strategy_when_given_no_config_then_refused() -> None:
     """Before anything is started."""
     with pytest.raises(ConfigError, match="must be an AgentConfig, not dict"):
         LocalConnectionStrategy({})
+
+
+def test_connection_when_printed_then_no_secret() -> None:
+    """Neither what makes one nor what it is shows a key (R226)."""
+    strategy = LocalConnectionStrategy(
+        AgentConfig(api_key="zqx-secret", env={"TOKEN": "zqx-token"})
+    )
+    for shown in (repr(strategy), str(strategy), repr(MockConnection("c"))):
+        assert "zqx" not in shown
