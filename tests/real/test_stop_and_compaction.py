@@ -8,6 +8,7 @@ from antigravity_sync import Hooks, StopDecision
 from antigravity_sync.events import Compacted
 from antigravity_sync.testing import ScriptedModel, usage
 from tests.kinds import seen
+from tests.versions import release
 
 pytestmark = pytest.mark.real
 
@@ -16,7 +17,7 @@ BY_REPORT = {"tokenThreshold": 20_000, "useModelReportedTokenCount": True}
 
 
 def has_stop_hook(version: str) -> bool:
-    return version == "0.1.22"
+    return release(version) >= (0, 1, 16)
 
 
 def test_stop_hook_when_it_says_go_on_then_the_model_is_asked_again(make_agent, version, caplog):
