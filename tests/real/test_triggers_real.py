@@ -17,7 +17,7 @@ pytestmark = pytest.mark.real
 EVERY = 1000.0
 WAKE = "zqx wake up"
 #: Nothing here may time out because a clock leapt.
-PATIENT = {"turn_timeout": 1_000_000.0}
+PATIENT = {"turn_timeout": None}
 
 
 def last_text(request: ModelRequest) -> str:
@@ -172,7 +172,8 @@ def test_trigger_when_its_turn_fails_then_warned_and_it_goes_on(start, clock, ca
         leap(agent, clock)
         wait_until(lambda: "a turn of" in caplog.text, "the warning")
         assert "trigger-1 failed" in caplog.text
-        wait_until(lambda: leap(agent, clock) or answers.got, "the next answer")
+        # Only while nothing runs: a leap in mid-turn is time that the turn seems to take.
+        wait_until(lambda: answers.got or (agent.is_idle and leap(agent, clock)), "the next answer")
         assert answers.got[0].text == "T"
         assert agent.chat("zqx one").text == "one"
 
