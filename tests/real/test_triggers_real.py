@@ -172,8 +172,10 @@ def test_trigger_when_its_turn_fails_then_warned_and_it_goes_on(start, clock, ca
         leap(agent, clock)
         wait_until(lambda: "a turn of" in caplog.text, "the warning")
         assert "trigger-1 failed" in caplog.text
-        # Only while nothing runs: a leap in mid-turn is time that the turn seems to take.
-        wait_until(lambda: answers.got or (agent.is_idle and leap(agent, clock)), "the next answer")
+        # Once it sleeps again: an earlier leap would be one that it has missed.
+        wait_until(lambda: agent._engine.triggers._changed._waiters, "its sleep")
+        leap(agent, clock)
+        answers.texts.wait_for("T")
         assert answers.got[0].text == "T"
         assert agent.chat("zqx one").text == "one"
 
