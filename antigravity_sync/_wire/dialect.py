@@ -140,6 +140,10 @@ class Dialect:
         sieve = _Sieve(_INDEX[self.version])
         return sieve.message(message, value, ""), tuple(sieve.dropped)
 
+    def knows(self, message: str, field: str) -> bool:
+        """Return whether this release has a field of a message."""
+        return bool(self.filter(message, {field: ""})[0])
+
     def _since(self, version: str) -> bool:
         return _INDEX[self.version] >= _INDEX[version]
 

@@ -24,8 +24,8 @@ def check_limits(config: AgentConfig, dialect: Dialect) -> None:
     Raises:
         ConfigError: A limit asks for it.
     """
-    known, _ = dialect.filter("HarnessConfig", {"toolOutputTruncation": {}})
-    if config.tool_output_limit is not None and not known:
+    can_cut = dialect.knows("HarnessConfig", "toolOutputTruncation")
+    if config.tool_output_limit is not None and not can_cut:
         raise ConfigError(
             f"harness {dialect.version} does not cut the output of tools; use 0.1.6 or newer, or "
             "leave tool_output_limit out"

@@ -41,8 +41,7 @@ def render_servers(config: AgentConfig, dialect: Dialect) -> dict[str, Any]:
 
 def can_declare_tools(dialect: Dialect) -> bool:
     """Return whether the tools of MCP servers can be declared to the model like any others."""
-    known, _ = dialect.filter("McpServerConfig", {"forceAllToolsEager": True})
-    return bool(known)
+    return dialect.knows("McpServerConfig", "forceAllToolsEager")
 
 
 def learns_from_files(config: AgentConfig) -> bool:

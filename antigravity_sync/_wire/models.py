@@ -22,9 +22,7 @@ def check_models(config: AgentConfig, dialect: Dialect) -> None:
     endpoint = config.text_model().endpoint
     if endpoint is None or isinstance(endpoint, OpenAICompatible):
         return
-    if endpoint.service_tier is not None and not _knows(
-        dialect, "GeminiModelOptions", "serviceTier"
-    ):
+    if endpoint.service_tier is not None and not dialect.knows("GeminiModelOptions", "serviceTier"):
         raise ConfigError(
             f"harness {dialect.version} does not know a service_tier; use 0.1.10 or newer, or "
             "leave it out"
@@ -34,7 +32,7 @@ def check_models(config: AgentConfig, dialect: Dialect) -> None:
 
 
 def _check_vertex(endpoint: Vertex, dialect: Dialect) -> None:
-    if endpoint.api_key and not _knows(dialect, "VertexEndpoint", "apiKey"):
+    if endpoint.api_key and not dialect.knows("VertexEndpoint", "apiKey"):
         raise ConfigError(
             f"harness {dialect.version} does not take an api_key for Vertex; use 0.1.11 or newer, "
             "or a project and a location with the credentials of its machine"
@@ -102,8 +100,3 @@ def _endpoint(wanted: Endpoint | None, api_key: str) -> dict[str, Any]:
     fields["options"] = {name: value for name, value in options.items() if value is not None}
     given = {name: value for name, value in fields.items() if value}
     return {"vertexEndpoint" if isinstance(wanted, Vertex) else "geminiApiEndpoint": given}
-
-
-def _knows(dialect: Dialect, message: str, field: str) -> bool:
-    known, _ = dialect.filter(message, {field: ""})
-    return bool(known)

@@ -32,8 +32,7 @@ def check_subagents(config: AgentConfig, dialect: Dialect) -> None:
                 f"harness {dialect.version} does not run subagent {subagent.name!r} as it is "
                 "declared; use 0.1.10 or newer, or leave subagents out"
             )
-        known, _ = dialect.filter("CustomAgent", {"model": {}})
-        if subagent.model is not None and not known:
+        if subagent.model is not None and not dialect.knows("CustomAgent", "model"):
             raise ConfigError(
                 f"harness {dialect.version} runs subagents on the agent's own model; use 0.1.18 or "
                 f"newer, or leave model of subagent {subagent.name!r} out"
