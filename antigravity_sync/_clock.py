@@ -72,8 +72,10 @@ class Deadline:
         """Return whether the moment has passed."""
         return self.clock.now() >= self.at
 
-    def sooner(self, seconds: float) -> Deadline:
-        """Return the earlier of this deadline and `seconds` from now."""
+    def sooner(self, seconds: float | None) -> Deadline:
+        """Return the earlier of this deadline and `seconds` from now; `None` is never."""
+        if seconds is None:
+            return self
         return Deadline(self.clock, min(self.at, self.clock.now() + seconds))
 
     def later(self, seconds: float) -> Deadline:

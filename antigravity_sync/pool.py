@@ -235,13 +235,10 @@ class AgentPool:
     ) -> tuple[Slot, Agent]:
         began = self._clock.now()
         slot = state.leases.place(Harness(self._config))
-        patience = self._config.start_timeout
         try:
             slot.harness._hold()
             agent = slot.harness.agent(**options)
-            agent.start(
-                timeout=(deadline if patience is None else deadline.sooner(patience)).remaining()
-            )
+            agent.start(timeout=deadline.sooner(self._config.start_timeout).remaining())
             return slot, agent  # noqa: TRY300 - inside, because an interrupt may come before it too
         except BaseException as error:  # unwinding: the place is another's now
             state.leases.leave(slot, is_bad=self._blames_process(error, began))

@@ -88,9 +88,7 @@ def _ask(arguments: argparse.Namespace, seen: _Seen) -> Outcome:
 
         agent = Agent(config)
         try:
-            start = config.start_timeout
-            patience = deadline if start is None else deadline.sooner(start)
-            agent.start(timeout=patience.remaining())
+            agent.start(timeout=deadline.sooner(config.start_timeout).remaining())
             if config.save_dir is not None:
                 seen.conversation_id = agent.conversation_id
                 note(os.fspath(config.save_dir), agent.conversation_id, arguments.prompt)

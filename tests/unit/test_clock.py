@@ -58,6 +58,7 @@ def test_sooner_when_inside_then_cut_and_when_outside_then_kept() -> None:
     deadline = Deadline.after(clock, 10.0)
     assert deadline.sooner(3.0).remaining() == 3.0
     assert deadline.sooner(30.0).remaining() == 10.0
+    assert deadline.sooner(None).remaining() == 10.0
     assert Deadline.after(clock, None).sooner(3.0).remaining() == 3.0
 
 
