@@ -174,7 +174,6 @@ class Turn(Iterator[Event]):
             return got
         if not own.expired():
             raise TimeoutError(f"no event within {patience:g} s; the turn goes on")
-        self._engine.cancel(self._live)
         self._engine.turns.give_up(self._live)
         text = "".join(self._text)
         partial = ChatResponse(text=text, messages=(text,) if text else ())

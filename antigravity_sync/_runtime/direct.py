@@ -267,7 +267,6 @@ class Direct:
         if isinstance(got, Update):
             return got
         if got is None:  # user code or a stuck write holds the pump up
-            self.engine.cancel(turn)
             turns.give_up(turn)
             got = TurnEnd(ChatResponse(), Failure(FailureKind.TIMEOUT))
         if self._turn is turn:

@@ -228,6 +228,5 @@ class Triggers:
         end = live.wait_over(turns.last_moment(live))
         if end is not None:
             return end
-        turns.cancel(live)
         turns.give_up(live)
         return TurnEnd(ChatResponse(), Failure(FailureKind.TIMEOUT))

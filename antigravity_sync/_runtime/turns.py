@@ -164,12 +164,13 @@ class Turns:
         """Return when whoever waits for `turn` must act.
 
         The pump ends a turn at its deadline and then drains it; when it cannot, because user code
-        or a stuck write holds it up, it is `cancel` and `give_up` for those who wait.
+        or a stuck write holds it up, those who wait `give_up`.
         """
         return turn.deadline.later(DRAIN_GRACE + 0.5)
 
     def give_up(self, turn: LiveTurn) -> None:
-        """End a turn that the pump cannot end: free whatever it is blocked on."""
+        """End a turn that the pump cannot end: halt it, and free whatever the pump hangs on."""
+        self.cancel(turn)
         self.pump.close_link(is_forced=True)
         self.board.release(turn)
 
