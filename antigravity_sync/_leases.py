@@ -8,24 +8,36 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
+from collections.abc import Callable
 
 import attrs
+from attrs.validators import optional
 
+from ._checks import check_amount, check_count, check_patience
 from ._clock import Clock, Deadline
 from .errors import PoolClosedError, PoolFullError, PoolTimeoutError
 from .harness import Harness
 
 
+def _for_ever(seconds: float | None) -> float:
+    return math.inf if seconds is None else seconds
+
+
 @attrs.frozen(kw_only=True)
 class Bounds:
-    """How much a pool may have; see `AgentPool`."""
+    """How much a pool may have; see `AgentPool`.
 
-    max_size: int
-    per_process: int
-    min_processes: int
-    max_waiting: int | None
-    max_idle: float
-    max_lifetime: float
+    Raises:
+        ConfigError: A bound is none.
+    """
+
+    max_size: int = attrs.field(validator=check_amount)
+    per_process: int = attrs.field(validator=check_amount)
+    min_processes: int = attrs.field(validator=check_count)
+    max_waiting: int | None = attrs.field(validator=optional(check_count))
+    timeout: float | None = attrs.field(validator=check_patience)
+    max_idle: float = attrs.field(converter=_for_ever, validator=check_patience)
+    max_lifetime: float = attrs.field(converter=_for_ever, validator=check_patience)
 
 
 @attrs.define(eq=False)
@@ -127,8 +139,8 @@ class Leases:
             self._count -= 1
             self._changed.notify_all()
 
-    def place(self, fresh: Harness) -> Slot:
-        """Choose the process for an agent: the fullest that has room, else `fresh`.
+    def place(self, make: Callable[[], Harness]) -> Slot:
+        """Choose the process for an agent: the fullest that has room, else one that `make` returns.
 
         So that processes which are not needed become empty, and end.
         """
@@ -137,7 +149,7 @@ class Leases:
             fit = [slot for slot in self._slots if self._has_room(slot, now)]
             slot = max(fit, key=lambda each: each.leases, default=None)
             if slot is None:
-                slot = Slot(fresh, now, now)
+                slot = Slot(make(), now, now)
                 self._slots.append(slot)
                 self.counts.boots += 1
             slot.leases += 1
@@ -147,6 +159,11 @@ class Leases:
         if now - slot.born >= self._bounds.max_lifetime:
             slot.is_retired = True
         return not slot.is_retired and slot.leases < self._bounds.per_process
+
+    def count_timeout(self) -> None:
+        """Take in that somebody who had the right to an agent got none in time."""
+        with self._changed:
+            self.counts.timeouts += 1
 
     def leave(self, slot: Slot, *, is_bad: bool) -> None:
         """Take an agent off its process.

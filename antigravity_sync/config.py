@@ -379,7 +379,9 @@ def config_of(config: AgentConfig | None, options: Mapping[str, Any]) -> AgentCo
     check_options(options)
     if config is not None and not isinstance(config, AgentConfig):
         raise ConfigError(f"config must be an AgentConfig, not {type(config).__name__}")
-    return AgentConfig(**options) if config is None else config.evolve(**options)
+    if config is None:
+        return AgentConfig(**options)
+    return config.evolve(**options) if options else config
 
 
 def check_options(options: Iterable[str]) -> None:

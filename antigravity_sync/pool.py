@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import os
 import threading
 from collections.abc import Iterable, Iterator
@@ -63,21 +62,6 @@ class PoolStats:
     refused: int
 
 
-def _whole(name: str, value: object, least: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise ConfigError(f"{name} must be a whole number from {least} up, not {value!r}")
-    return value
-
-
-def _patience(name: str, value: float | None) -> float | None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if value is not None and not (is_number and value > 0):
-        raise ConfigError(
-            f"{name} must be a number of seconds above 0, or None for ever, not {value!r}"
-        )
-    return value
-
-
 class AgentPool:
     """Agents to lease, each with a conversation of its own, on a bounded number of processes.
 
@@ -122,14 +106,14 @@ class AgentPool:
             raise ConfigError(
                 "a pool's agents cannot all have one conversation_id; use session(key) instead"
             )
-        self._timeout = _patience("timeout", timeout)
         self._bounds = Bounds(
-            max_size=_whole("max_size", max_size, 1),
-            per_process=_whole("per_process", per_process, 1),
-            min_processes=_whole("min_processes", min_processes, 0),
-            max_waiting=None if max_waiting is None else _whole("max_waiting", max_waiting, 0),
-            max_idle=_patience("max_idle", max_idle) or math.inf,
-            max_lifetime=_patience("max_lifetime", max_lifetime) or math.inf,
+            max_size=max_size,
+            per_process=per_process,
+            min_processes=min_processes,
+            max_waiting=max_waiting,
+            timeout=timeout,
+            max_idle=max_idle,
+            max_lifetime=max_lifetime,
         )
         self._clock: Clock = MonotonicClock()
         self._state: _State | None = None
@@ -201,7 +185,7 @@ class AgentPool:
             state.sweep()
 
     def _deadline(self, timeout: Timeout) -> Deadline:
-        return Deadline.after(self._clock, seconds_of(timeout, self._timeout))
+        return Deadline.after(self._clock, seconds_of(timeout, self._bounds.timeout))
 
     def _started(
         self, state: _State, deadline: Deadline, options: dict[str, Any]
@@ -224,7 +208,7 @@ class AgentPool:
             except StartTimeoutError as error:
                 if not deadline.expired():
                     raise
-                state.leases.counts.timeouts += 1
+                state.leases.count_timeout()
                 raise PoolTimeoutError(
                     "no agent could be started within the timeout; try again later, or raise it"
                 ) from error
@@ -234,7 +218,7 @@ class AgentPool:
         self, state: _State, deadline: Deadline, options: dict[str, Any]
     ) -> tuple[Slot, Agent]:
         began = self._clock.now()
-        slot = state.leases.place(Harness(self._config))
+        slot = state.leases.place(lambda: Harness(self._config))
         try:
             slot.harness._hold()
             agent = slot.harness.agent(**options)

@@ -26,6 +26,7 @@ def book(clock=CLOCK, **changes: object) -> Leases:
         "per_process": 2,
         "min_processes": 0,
         "max_waiting": None,
+        "timeout": None,
         "max_idle": 100.0,
         "max_lifetime": 1000.0,
     }
@@ -101,12 +102,12 @@ def test_lease_when_the_pool_closes_then_waiters_are_told():
 def test_place_when_one_has_room_then_the_fullest_is_taken():
     """So that processes become empty."""
     leases = book(per_process=2)
-    first = leases.place(Process())
-    assert leases.place(Process()) is first
-    second = leases.place(Process())
+    first = leases.place(Process)
+    assert leases.place(Process) is first
+    second = leases.place(Process)
     assert second is not first
     leases.leave(first, is_bad=False)
-    third = leases.place(Process())
+    third = leases.place(Process)
     assert third is first
     assert leases.counts.boots == 2
 
@@ -115,17 +116,17 @@ def test_place_when_one_is_bad_or_old_then_it_gets_no_more():
     """It ends with its last agent."""
     clock = ManualClock()
     leases = book(clock)
-    bad, other = leases.place(Process()), leases.place(Process())
+    bad, other = leases.place(Process), leases.place(Process)
     assert bad is other
     leases.leave(bad, is_bad=True)
-    fresh = leases.place(Process())
+    fresh = leases.place(Process)
     assert fresh is not bad
     assert leases.expired() == ()
     leases.leave(bad, is_bad=True)
     assert leases.expired() == (bad,)
     assert leases.counts.deaths == 1
     clock.advance(1000.0)
-    assert leases.place(Process()) is not fresh
+    assert leases.place(Process) is not fresh
     leases.leave(fresh, is_bad=False)
     assert leases.expired() == (fresh,)
 
@@ -134,7 +135,7 @@ def test_process_when_idle_too_long_then_it_is_over():
     """And told when to look again."""
     clock = ManualClock()
     leases = book(clock, per_process=1)
-    one, two = leases.place(Process()), leases.place(Process())
+    one, two = leases.place(Process), leases.place(Process)
     assert leases.next_expiry() is None
     leases.leave(one, is_bad=False)
     clock.advance(10.0)
@@ -152,7 +153,7 @@ def test_process_when_one_is_to_be_kept_then_only_its_life_ends_it():
     """The one that was used last."""
     clock = ManualClock()
     leases = book(clock, per_process=1, min_processes=1)
-    one, two = leases.place(Process()), leases.place(Process())
+    one, two = leases.place(Process), leases.place(Process)
     leases.leave(one, is_bad=False)
     clock.advance(1.0)
     leases.leave(two, is_bad=False)
