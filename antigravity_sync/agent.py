@@ -53,9 +53,6 @@ class _Shared(Protocol):
     def _running(self, deadline: Deadline) -> SharedHost:
         """Return it, started if need be."""
 
-    def _left(self, timeout: float) -> None:
-        """Take in that an agent has closed."""
-
 
 class Agent:
     """A conversation with a harness process of its own.
@@ -157,8 +154,6 @@ class Agent:
         if self._finalizer is not None:
             self._finalizer.detach()
         self._report = report
-        if self._shared is not None:
-            self._shared._left(seconds)
         return report
 
     def __enter__(self) -> Agent:

@@ -84,7 +84,7 @@ class Harness:
             LaunchError: Any of its kinds; no process, thread or descriptor is left.
         """
         seconds = seconds_of(timeout, self._config.start_timeout)
-        self._is_held = True
+        self._hold()
         try:
             self._running(Deadline.after(MonotonicClock(), seconds))
         except StartTimeoutError as error:
@@ -102,7 +102,7 @@ class Harness:
             How it went, with what its agents had to tell.
         """
         seconds = close_seconds_of(timeout, self._config.close_timeout)
-        self._is_held = False
+        self._hold(is_held=False)
         shared = self._shared
         if shared is None or not shared.is_ours:
             return CloseReport()
@@ -172,6 +172,7 @@ class Harness:
                 return self._shared
             self._retire()
             shared = self._shared = SharedHost.open(self._config, deadline)
+            shared.is_held = self._is_held
             self._finalizer = weakref.finalize(self, _dropped, shared)
             self._finalizer.atexit = False
             return shared
@@ -186,17 +187,11 @@ class Harness:
             self._finalizer.detach()
         self._shared = None
 
-    def _hold(self) -> None:
-        """Keep the process until `close()`, once an agent has started it."""
-        self._is_held = True
-
-    def _left(self, timeout: float) -> None:
-        """Take in that an agent has closed; end the process with the last, if nobody holds it."""
-        with self._lock:
-            shared = self._shared
-            if shared is None or self._is_held or shared.engines:
-                return
-            shared.close(timeout)
+    def _hold(self, *, is_held: bool = True) -> None:
+        """Keep the process, also one that an agent is yet to start, after its last agent."""
+        self._is_held = is_held
+        if self._shared is not None:
+            self._shared.is_held = is_held
 
 
 def _dropped(shared: SharedHost) -> None:

@@ -65,7 +65,7 @@ class Closing:
         self._done = threading.Event()
         self._report = CloseReport(clean=False, leftovers=("close still runs",))
         #: Releases what the engine holds, at the end.
-        self.on_closed: Callable[[], None] = lambda: None
+        self.on_closed: Callable[[Deadline], None] = lambda _deadline: None
 
     @property
     def has_begun(self) -> bool:
@@ -127,7 +127,8 @@ class Closing:
                 ended_commands=end_commands(commands),
                 leftovers=leftovers,
                 trigger_errors=self._triggers.errors,
-            )
+            ),
+            grace,
         )
 
     def hook_ran_out(self, name: str) -> None:
@@ -176,12 +177,13 @@ class Closing:
                 leftovers=tuple(leftovers),
                 trigger_errors=self._triggers.errors,
                 duration=self._clock.now() - started,
-            )
+            ),
+            deadline,
         )
 
-    def _finish(self, report: CloseReport) -> None:
+    def _finish(self, report: CloseReport, deadline: Deadline) -> None:
         drift.log_summary()
-        self.on_closed()
+        self.on_closed(deadline)
         self._report = report
         self._done.set()
 

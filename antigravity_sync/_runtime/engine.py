@@ -389,11 +389,11 @@ class Engine:
             self._closing.wait_begun(PUMP_GRACE)
             self._closing.run(timeout)
 
-    def _closed(self) -> None:
+    def _closed(self, deadline: Deadline) -> None:
         self._tap.finish()
-        self._host.leave(self)
         self.store.directories.remove_private()
         self.store.release()
+        self._host.leave(self, deadline)
         # Last: whoever is not registered is not waited for at exit, with its work half done.
         lifecycle.unregister(self)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from .._clock import Clock, Deadline
@@ -56,6 +57,8 @@ class Host:
         directories: Where it keeps things.
         is_shared: Whether several engines use it.
         dialect: What it understands, `None` while that is not known.
+        on_empty: Called when the last guest has left, on the thread that closes it, with the
+            deadline of that close.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Host:
         self._lock = threading.Lock()
         self._guests: list[Guest] = []
         self._exit: list[int | None] = []
+        self.on_empty: Callable[[Deadline], None] = lambda _deadline: None
 
     def start(self, deadline: Deadline) -> None:
         """Start the process; if that fails, `process.undo_start` cleans up.
@@ -123,10 +127,17 @@ class Host:
         for code in told:
             self._tell_exit([guest], code)
 
-    def leave(self, guest: Guest) -> None:
-        """Tell `guest` no more; any number of times."""
+    def leave(self, guest: Guest, deadline: Deadline) -> None:
+        """Tell `guest` no more; any number of times.
+
+        Blocks for what is done when it was the last one, about until the deadline.
+        """
         with self._lock:
+            was_here = guest in self._guests
             self._guests = [each for each in self._guests if each is not guest]
+            is_empty = was_here and not self._guests
+        if is_empty:
+            self.on_empty(deadline)
 
     @property
     def guests(self) -> tuple[Guest, ...]:

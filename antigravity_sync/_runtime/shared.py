@@ -39,6 +39,7 @@ class SharedHost:
     Attributes:
         host: What engines are opened on.
         clock: Measures all of its waits.
+        is_held: Whether it outlives its last conversation.
     """
 
     def __init__(self, host: Host, tap: Wiretap, clock: Clock) -> None:
@@ -48,6 +49,8 @@ class SharedHost:
         self._owner_pid = os.getpid()
         self._closing = threading.Lock()
         self._report: CloseReport | None = None
+        self.is_held = False
+        host.on_empty = self._emptied
 
     @classmethod
     def open(cls, config: AgentConfig, deadline: Deadline) -> SharedHost:
@@ -102,6 +105,16 @@ class SharedHost:
                 self._report = self._close(deadline)
             return self._report
 
+    def _emptied(self, deadline: Deadline) -> None:
+        """Close it after its last conversation, unless somebody holds it or closes it already."""
+        if self.is_held or not self._closing.acquire(blocking=False):
+            return
+        try:
+            if self._report is None:
+                self._report = self._close(deadline)
+        finally:
+            self._closing.release()
+
     def _close(self, deadline: Deadline) -> CloseReport:
         started = self.clock.now()
         engines = self.engines
@@ -109,7 +122,7 @@ class SharedHost:
             engine.begin_close(deadline.remaining() or 0.0)
         reports = [engine.close(deadline.remaining() or 0.0) for engine in engines]
         process = self.host.process
-        commands = self.host.process.find_commands("")
+        commands = process.find_commands("")
         patience = max(_END_GRACE, deadline.remaining() or 0.0)
         exit_code, forced = process.end(Deadline.after(self.clock, patience))
         ended = end_commands(commands)

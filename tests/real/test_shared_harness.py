@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from antigravity_sync import Agent, AgentConfig, Capabilities, Harness, policy, tool
+from antigravity_sync import Agent, AgentConfig, Capabilities, Harness, Hooks, policy, tool
 from antigravity_sync.errors import ConfigError, ModelError, SessionLostError
 from antigravity_sync.testing import ModelRequest, ScriptedModel, call, http_error
 from tests.gates import Gate, Task, wait_until
@@ -208,6 +208,24 @@ def test_process_when_nobody_holds_it_then_it_ends_with_its_last_agent(make_harn
         assert list(temporary.iterdir()) == []
         with harness.agent() as again:
             assert again.chat("I am zqx").text.startswith("zqx")
+
+
+def test_process_when_its_last_agent_closes_in_a_hook_then_it_ends(make_harness, temporary):
+    """The close is begun there and finished by the agent itself, and so is the process's end."""
+    agents = []
+
+    def close(_response_text: str) -> None:
+        agents[0].close()
+
+    with ScriptedModel(echoing, loop=True) as model:
+        harness = make_harness(model)
+        agent = harness.agent(hooks=[Hooks(on_post_turn=close)]).start()
+        agents.append(agent)
+        pid = harness.pid
+        agent.chat("I am zqx")
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the process")
+        wait_until(lambda: list(temporary.iterdir()) == [], "the end of its directory")
+        assert not harness.is_started
 
 
 def test_harness_when_closed_in_mid_turn_then_its_agents_are_closed(make_harness):
