@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Final
 
 import attrs
 
-from antigravity_sync.testing._http_server import HttpExchange, HttpRequest, LoopbackServer
+from antigravity_sync.testing._http_server import HttpExchange, HttpRequest
+from tests.loopback import Loopback
 
 _USAGE: Final = {
     "prompt_tokens": 30,
@@ -46,30 +45,17 @@ def calling(name: str, **arguments: Any) -> dict[str, Any]:
     return {"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}
 
 
-class OpenAIServer:
+class OpenAIServer(Loopback):
     """Answers one request after the other: with text, a `calling`, or an HTTP status."""
 
     def __init__(self, *answers: str | dict[str, Any] | int) -> None:
-        self._server = LoopbackServer(self._answer)
-        self._lock = threading.Lock()
+        super().__init__()
         self._answers = list(answers)
         self._asked: list[Asked] = []
 
-    def __enter__(self) -> OpenAIServer:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._server.close()
-
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.port}"
+        return f"http://{self.address}"
 
     @property
     def asked(self) -> list[Asked]:
@@ -77,7 +63,7 @@ class OpenAIServer:
         with self._lock:
             return list(self._asked)
 
-    def _answer(self, asked: HttpRequest, exchange: HttpExchange) -> None:
+    def answer(self, asked: HttpRequest, exchange: HttpExchange) -> None:
         with self._lock:
             self._asked.append(Asked(asked.target, asked.headers, json.loads(asked.body)))
             answer = self._answers.pop(0) if self._answers else 500

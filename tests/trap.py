@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
 from typing import Final
 
-from antigravity_sync.testing._http_server import HttpExchange, HttpRequest, LoopbackServer
+from antigravity_sync.testing._http_server import HttpExchange, HttpRequest
+from tests.loopback import Loopback
 
 #: What the trap gives to whoever asks it for a token, as the metadata server of a Google machine.
 TOKEN: Final = "trap-token-1234567890"
 
 
-class Trap:
+class Trap(Loopback):
     """Stands where proxies and the metadata server stand, and notes who comes.
 
     A program that honours the usual variables connects to it for whatever is not on the loopback
@@ -20,21 +19,8 @@ class Trap:
     """
 
     def __init__(self) -> None:
-        self._server = LoopbackServer(self._answer)
-        self._lock = threading.Lock()
+        super().__init__()
         self._seen: list[str] = []
-
-    def __enter__(self) -> Trap:
-        self._server.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._server.close()
 
     @property
     def seen(self) -> list[str]:
@@ -45,12 +31,11 @@ class Trap:
     @property
     def env(self) -> dict[str, str | None]:
         """Variables that lead a harness here."""
-        address = f"127.0.0.1:{self._server.port}"
         names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-        proxies = dict.fromkeys((*names, *map(str.lower, names)), f"http://{address}")
-        return {**proxies, "NO_PROXY": None, "no_proxy": None, "GCE_METADATA_HOST": address}
+        proxies = dict.fromkeys((*names, *map(str.lower, names)), f"http://{self.address}")
+        return {**proxies, "NO_PROXY": None, "no_proxy": None, "GCE_METADATA_HOST": self.address}
 
-    def _answer(self, asked: HttpRequest, exchange: HttpExchange) -> None:
+    def answer(self, asked: HttpRequest, exchange: HttpExchange) -> None:
         with self._lock:
             self._seen.append(f"{asked.method} {asked.target}")
         if asked.target.startswith("/computeMetadata/") and "/token" in asked.target:
