@@ -1,8 +1,8 @@
 """The engine: opens everything an agent needs, in order, and closes it again, in order.
 
-What it owns: the process, the mailbox, the pump, the private directory. Everything that must not be
-left behind is registered for unwinding the moment it exists, so that a start that fails or is
-interrupted at any point leaves nothing.
+What it owns: the mailbox, the pump, and its host with the private directory unless others use that
+too. Everything that must not be left behind is registered for unwinding the moment it exists, so
+that a start that fails or is interrupted at any point leaves nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PUMP_GRACE: Final = 0.25
 
 
 class Engine:
-    """One running harness with one conversation.
+    """One conversation on a running harness.
 
     Thread: any, except where a method says otherwise.
 
