@@ -79,12 +79,7 @@ class Turns:
             TurnTimeoutError: The deadline passed before the prompt was sent.
         """
         roles.refuse_inside(self.label, "chat() or stream()")
-        parts = fit_prompt(parts, self.dialect)
-        started_at = self.clock.now()
-        turn = self._make(deadline, timeout)
-        self._claim(turn, deadline)
-        self._send(turn, StartTurn(turn.turn_id, parts, started_at, deadline.at))
-        return turn
+        return self.run(self._make(deadline, timeout), parts)
 
     def begin_trigger(
         self, text: str, timeout: float | None, is_off: Callable[[], bool]
@@ -120,7 +115,7 @@ class Turns:
         """Return the number of a turn that is yet to be made."""
         return next(self._ids)
 
-    def run(self, turn: TurnKind, parts: tuple[PromptPart, ...], trigger: str) -> TurnKind:
+    def run(self, turn: TurnKind, parts: tuple[PromptPart, ...], trigger: str = "") -> TurnKind:
         """Run a turn made elsewhere: claim, reconnect if need be, and send a prompt or a trigger.
 
         Raises and blocks as `begin` does.
