@@ -256,7 +256,11 @@ def go_on_settling(state: State, now: float) -> None:
 
 
 def _settle(state: State, turn: Turn, now: float) -> None:
-    if turn.halt is None and state.rules.idles_while_tasks_run and state.background.has_new_tasks:
+    if turn.is_trigger and turn.halt is not None:
+        # 0.1.22 may run the message again by itself, and a prompt sent meanwhile would be taken
+        # into that run: it is waited for, and halted as well.
+        state.timers.set(Timer.STRAY_IDLE, now + SETTLE_GRACE_HALTED)
+    elif turn.halt is None and state.rules.idles_while_tasks_run and state.background.has_new_tasks:
         # 0.1.5–0.1.7 say idle here; newer ones say WAITING_FOR_TASKS and run again later.
         state.timers.set(Timer.TASKS, now + state.background.wait())
     elif _must_wait(state, turn):

@@ -10,6 +10,8 @@ import pytest
 from antigravity_sync import _messages as m
 from antigravity_sync._clock import Deadline, ManualClock
 from antigravity_sync._core.inputs import StartTurn
+from antigravity_sync._core.phases import Phase
+from antigravity_sync._core.rules import SETTLE_GRACE_HALTED
 from antigravity_sync._runtime.live_turn import LiveTurn
 from antigravity_sync._wire.dialect import Dialect
 from antigravity_sync._wire.encode import encode
@@ -57,6 +59,39 @@ def test_trigger_turn_when_a_message_only_quotes_the_mark_then_it_is_no_echo() -
     quoted = "[Message] sender=system content=sender=automated_trigger"
     stage.feed(RUNNING, note(0, quoted), IDLE)
     assert not stage.is_over()
+
+
+def test_trigger_turn_when_halted_and_run_again_then_that_is_halted_too() -> None:
+    """0.1.22 runs the message once more by itself; a prompt sent into that run would be lost."""
+    stage = Stage.of("0.1.22")
+    begin(stage)
+    stage.feed(RUNNING, note(0, ECHO))
+    stage.cancel()
+    assert stage.halts == 1
+    stage.feed(IDLE, RUNNING)
+    assert not stage.is_over()
+    assert stage.halts == 2
+    stage.feed(IDLE)
+    stage.pass_time(SETTLE_GRACE_HALTED)
+    response = stage.completed()
+    assert (response.cancelled, response.text) == (True, "")
+    assert stage.phase is Phase.IDLE
+
+
+def test_trigger_turn_when_halted_then_it_ends_a_moment_after_the_idle() -> None:
+    """Where nothing is run again, and only a trigger's: a caller's ends with the idle."""
+    stage = Stage.of("0.1.22")
+    begin(stage)
+    stage.feed(RUNNING, note(0, ECHO))
+    stage.cancel()
+    stage.feed(IDLE)
+    assert not stage.is_over()
+    stage.pass_time(SETTLE_GRACE_HALTED)
+    assert stage.completed().cancelled
+    stage.begin(2, index=1)
+    stage.cancel()
+    stage.feed(IDLE)
+    assert stage.completed(2).cancelled
 
 
 def test_prompt_when_a_trigger_is_shown_before_it_then_the_answer_is_the_prompts() -> None:
