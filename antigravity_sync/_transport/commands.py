@@ -20,6 +20,8 @@ import attrs
 
 _PROC: Final = Path("/proc")
 _ID_VARIABLE: Final = "ANTIGRAVITY_CONVERSATION_ID"
+#: A process that becomes another program has no command line for a moment.
+_READS: Final = 20
 
 
 @attrs.frozen
@@ -58,7 +60,9 @@ def find_commands(harness_pid: int | None, conversation_id: str) -> tuple[Comman
         is_descendant = harness_pid is not None and _descends(pid, harness_pid, stats)
         if is_descendant or (marker and _is_marked(pid, marker)):
             is_helper = is_descendant and group == harness_pid
-            found.append(Command(pid, started, _command_line(pid), is_helper))
+            line = _command_line(pid)
+            if line:
+                found.append(Command(pid, started, line, is_helper))
     return tuple(found)
 
 
@@ -120,8 +124,15 @@ def _is_marked(pid: int, marker: bytes) -> bool:
 
 
 def _command_line(pid: int) -> str:
+    """Return the command line, or the name in brackets of what has none, as `ps` does.
+
+    `""` if it is gone.
+    """
     try:
-        raw = (_PROC / str(pid) / "cmdline").read_bytes()
+        for _ in range(_READS):
+            raw = (_PROC / str(pid) / "cmdline").read_bytes()
+            if line := raw.replace(b"\0", b" ").decode("utf-8", "replace").strip():
+                return line
+        return f"[{(_PROC / str(pid) / 'comm').read_text('utf-8', 'replace').strip()}]"
     except OSError:
         return ""
-    return raw.replace(b"\0", b" ").decode("utf-8", "replace").strip()
