@@ -30,6 +30,9 @@ from ..errors import InternalError
 class Phase(enum.Enum):
     """Where a session stands."""
 
+    # Members are looked up for every input, and the hash that `Enum` defines is Python code.
+    __hash__ = object.__hash__
+
     FRESH = "fresh"
     """No connection yet."""
     IDLE = "idle"

@@ -11,6 +11,9 @@ import attrs
 class Timer(enum.Enum):
     """What a session waits for time to do."""
 
+    # Members are looked up for every input, and the hash that `Enum` defines is Python code.
+    __hash__ = object.__hash__
+
     DEADLINE = "deadline"
     HALT = "halt"
     SETTLE = "settle"
@@ -53,7 +56,9 @@ class Timers:
 
     def next(self) -> float | None:
         """Return when the first one is due, `None` if none runs or none will ever be due."""
-        due = min(self._due.values(), default=math.inf)
+        if not self._due:
+            return None
+        due = min(self._due.values())
         return None if due == math.inf else due
 
     def pop_due(self, now: float) -> Timer | None:

@@ -24,6 +24,7 @@ _STEP_EVENT: Final = frozenset({"seqNum", "timestampMicros", "stepUpdate"})
 _STEP_CORE: Final = schema.STEP_FIELDS - schema.STEP_ACTIONS
 _UNDERSCORE: Final = re.compile(r"_([a-z0-9])")
 _READABLE: Final = 200
+_scan: Final[Callable[[str, int], tuple[Any, int]]] = vars(json.JSONDecoder())["scan_once"]
 
 _COUNTERS: Final = (
     ("prompt_tokens", "promptTokenCount"),
@@ -41,7 +42,7 @@ def decode(data: bytes | str) -> list[m.PeerFrame]:
         data: The payload of one text or binary WebSocket message.
     """
     try:
-        event = json.loads(data)
+        event = _parse(data if isinstance(data, str) else data.decode("utf-8", "surrogatepass"))
         if type(event) is dict:
             return _event(event)
     except (ValueError, RecursionError):  # no JSON, or nested beyond what this interpreter walks
@@ -49,11 +50,25 @@ def decode(data: bytes | str) -> list[m.PeerFrame]:
     return [_unreadable(data)]
 
 
+def _parse(text: str) -> Any:
+    """Return what `json.loads` returns; twice as fast for what a harness writes.
+
+    Raises:
+        RecursionError: It is nested beyond what this interpreter walks.
+        ValueError: It is no JSON.
+    """
+    try:
+        value, end = _scan(text, 0)
+    except StopIteration:
+        return json.loads(text)
+    return value if end == len(text) else json.loads(text)  # spaces around it, or no JSON
+
+
 def _event(event: dict[str, Any]) -> list[m.PeerFrame]:
     step = event.get("stepUpdate")
     if type(step) is dict and event.keys() <= _STEP_EVENT:
         return [_step(step)]
-    if any("_" in key for key in event):
+    if "_" in "".join(event):
         event = _camel_event(event)
     frames: list[m.PeerFrame] = []
     for key, value in event.items():
@@ -235,7 +250,7 @@ def _with_arguments(args: Any) -> Any:
 def _arguments(raw: str) -> Any:
     """Return the call's arguments as they are meant, or the text when that is no JSON."""
     try:
-        return json.loads(raw) if raw else {}
+        return _parse(raw) if raw else {}
     except (ValueError, RecursionError):
         return raw
 
