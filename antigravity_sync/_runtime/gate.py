@@ -57,8 +57,13 @@ class Gate:
     has_hooks: bool = True
     has_compaction_hook: bool = False
     delegation: Delegation | None = None
+    _has_pre_hook: bool = attrs.field(init=False)
     _passed: OrderedDict[str, ToolInvocation] = attrs.field(factory=OrderedDict)
     _passed_names: Counter[str] = attrs.field(factory=Counter)
+
+    @_has_pre_hook.default
+    def _look_for_pre_hook(self) -> bool:
+        return "on_pre_tool" in wanted(self.hooks)
 
     def decide(self, ask: Ask, then: Callable[[Reply], None]) -> None:
         """Find out whether a call may run and hand the reply to `then`, now or later, on the pump.
@@ -124,8 +129,7 @@ class Gate:
         return self._passed.get(call_id)
 
     def _ask_hooks(self, ask: Ask, call: ToolInvocation, decision: PolicyDecision) -> Reply:
-        has_hook = "on_pre_tool" in wanted(self.hooks)
-        if not has_hook:
+        if not self._has_pre_hook:
             if decision.effect is Effect.CONFIRM and not (
                 decision.policy and decision.policy.handler
             ):

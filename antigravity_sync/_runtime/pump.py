@@ -150,11 +150,9 @@ class Pump:
     def _turn_over(self) -> bool:
         """Handle one item; return `False` when it was the last."""
         tap = self.tap
-        timers: tuple[float | None, ...]
-        timers = self._session.next_timer(), self._responder.tools.next_due()
+        due = _sooner(self._session.next_timer(), self._responder.tools.next_due())
         if tap is not None:
-            timers = (*timers, tap.rest_at)
-        due = min((each for each in timers if each is not None), default=None)
+            due = _sooner(due, tap.rest_at)
         item = self._mailbox.take(None if due is None else max(0.0, due - self._clock.now()))
         self._responder.tools.expire()  # here, because a flood of frames leaves no quiet moment
         match item:
@@ -369,6 +367,12 @@ def _read(link: Link, mailbox: Mailbox, on_overflow: Callable[[], None]) -> None
             unread = mailbox.unread
             if unread > _MUCH:
                 time.sleep(min(unread * _REST_PER_BYTE, _LONGEST_REST))
+
+
+def _sooner(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)
 
 
 def _no_close(_timeout: float) -> None:

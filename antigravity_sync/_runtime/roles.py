@@ -7,8 +7,6 @@ B, B's pump runs B's hooks in A's role too, and a call back into A is caught as 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Final
 
@@ -23,14 +21,17 @@ def current() -> frozenset[str]:
     return _roles.get()
 
 
-@contextlib.contextmanager
-def playing(roles: frozenset[str]) -> Iterator[None]:
+class playing:  # noqa: N801 - read as `with playing(roles):`
     """Run user code in these roles, on top of those the thread has."""
-    token = _roles.set(_roles.get() | roles)
-    try:
-        yield
-    finally:
-        _roles.reset(token)
+
+    def __init__(self, roles: frozenset[str]) -> None:
+        self._mine = roles
+
+    def __enter__(self) -> None:
+        self._token = _roles.set(_roles.get() | self._mine)
+
+    def __exit__(self, *_: object) -> None:
+        _roles.reset(self._token)
 
 
 def refuse_inside(label: str, what: str) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -54,13 +53,15 @@ class ToolTask:
         Only an `Exception` becomes the model's answer; an interrupt goes up, for it is the
         caller's, and the caller halts the turn.
         """
+        reply: ToolReply | None = None
         with self.turnstile.passing(self):
             if self._take():
                 try:
                     reply = self._run()
                 except Exception as error:  # noqa: BLE001 - boundary: a user's tool; the model is told
                     reply = self._failed(error)
-                self.post(Decided(self.key, reply))
+        if reply is not None:  # last: the pump begins when this thread waits, and the model with it
+            self.post(Decided(self.key, reply))
 
     def run_on_worker(self, wrapper: Wrapper) -> None:
         """Run on a worker's thread, where nobody could catch anything: all becomes an answer."""
@@ -101,38 +102,53 @@ class Turnstile:
     """Lets tools run side by side, and an exclusive one alone, on whichever threads they run."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._changed = threading.Condition(threading.Lock())
         self._inside = 0
         self._is_exclusive = False
 
-    @contextlib.contextmanager
-    def passing(self, task: ToolTask) -> Iterator[None]:
+    def passing(self, task: ToolTask) -> AbstractContextManager[None]:
         """Wait until a tool may run, or need not any more, and keep others out accordingly.
 
-        Blocks until then; `wake` makes it look again.
+        Entering blocks until then; `wake` makes it look again.
         """
+        return _Passage(self, task)
+
+    def enter(self, task: ToolTask) -> bool:
+        """Wait until a tool may run; return `False` if it need not any more."""
         alone = task.tool.exclusive
         with self._changed:
-            self._changed.wait_for(
-                lambda: task.is_over or not (self._is_exclusive or (alone and self._inside))
-            )
-            is_inside = not task.is_over
-            if is_inside:
-                self._inside += 1
-                self._is_exclusive = alone
-        try:
-            yield
-        finally:
-            if is_inside:
-                self._leave()
+            while not task.is_over and (self._is_exclusive or (alone and self._inside)):
+                self._changed.wait()
+            if task.is_over:
+                return False
+            self._inside += 1
+            self._is_exclusive = alone
+            return True
 
     def wake(self) -> None:
         """Look again at who need not run any more; any thread."""
         with self._changed:
             self._changed.notify_all()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Let others in."""
         with self._changed:
             self._inside -= 1
             self._is_exclusive = False
             self._changed.notify_all()
+
+
+class _Passage:
+    """One tool's way through a turnstile."""
+
+    def __init__(self, turnstile: Turnstile, task: ToolTask) -> None:
+        self._turnstile = turnstile
+        self._task = task
+        self._is_inside = False
+
+    def __enter__(self) -> None:
+        self._is_inside = self._turnstile.enter(self._task)
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_inside:
+            self._turnstile.leave()

@@ -8,6 +8,7 @@ tools of an agent with `tool_workers`, and those of turns nobody waits for run o
 from __future__ import annotations
 
 import contextvars
+import math
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -87,16 +88,16 @@ class ToolRoom:
         shown: JsonObject = arguments if isinstance(arguments, dict) else {}
         self._feed(Dispatched(ask.key, shown))
         live = self._board.live
-        now = self._clock.now()
-        due = None if tool.timeout is None else now + tool.timeout
-        turn_due = None if live is None else live.deadline.remaining()
-        ends = [each for each in (due, None if turn_due is None else now + turn_due) if each]
+        due = None if tool.timeout is None else self._clock.now() + tool.timeout
+        end = math.inf if live is None else live.deadline.at
+        if due is not None:
+            end = min(end, due)
         task = ToolTask(
             ask.key,
             tool,
             arguments,
             ToolContext(
-                deadline=min(ends, default=None),
+                deadline=None if end == math.inf else end,
                 state=self._callbacks.state,
                 conversation_id=self._board.snapshot.conversation_id,
                 call_id=ask.call_id,

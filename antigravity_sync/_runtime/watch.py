@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import sys
 import threading
 import traceback
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Final
 
 from .._clock import Clock
 
 _log: Final = logging.getLogger("antigravity_sync.runtime")
+
+#: What runs and since when, if anything does.
+Running = tuple[str, float] | None
 
 #: Seconds after which a hook that holds the pump is worth a warning.
 SLOW_HOOK: Final = 10.0
@@ -26,23 +28,27 @@ class Watch:
         self._timeout = timeout
         self._thread: threading.Thread | None = None
         #: Name and start of what runs; one tuple, so that readers see both or neither.
-        self._running: tuple[str, float] | None = None
-        self._warned: tuple[str, float] | None = None
+        self._running: Running = None
+        self._warned: Running = None
 
     @property
     def is_running(self) -> bool:
         """Whether user code runs on the pump."""
         return self._running is not None
 
-    @contextlib.contextmanager
-    def running(self, name: str) -> Iterator[None]:
-        """Mark user code; the pump's thread."""
+    def running(self, name: str) -> AbstractContextManager[None]:
+        """Mark user code, from entering to leaving; the pump's thread."""
+        return _Marked(self, name)
+
+    def mark(self, running: Running) -> Running:
+        """Mark user code as running, or none; return what was marked before."""
         self._thread = threading.current_thread()
-        outer, self._running = self._running, (name, self._clock.now())
-        try:
-            yield
-        finally:
-            self._running = outer
+        outer, self._running = self._running, running
+        return outer
+
+    def now(self) -> float:
+        """Return the time."""
+        return self._clock.now()
 
     def patience(self) -> float:
         """Return how often to look, in seconds."""
@@ -66,3 +72,18 @@ class Watch:
         ident = None if self._thread is None else self._thread.ident
         frame = sys._current_frames().get(ident or 0)
         return "" if frame is None else "".join(traceback.format_stack(frame))
+
+
+class _Marked:
+    """User code while it runs."""
+
+    def __init__(self, watch: Watch, name: str) -> None:
+        self._watch = watch
+        self._name = name
+        self._outer: Running = None
+
+    def __enter__(self) -> None:
+        self._outer = self._watch.mark((self._name, self._watch.now()))
+
+    def __exit__(self, *_: object) -> None:
+        self._watch.mark(self._outer)

@@ -294,7 +294,7 @@ def test_an_exclusive_tool_waits_for_those_that_run_already():
 
     def has_decided() -> bool:
         """Return whether the third worker waits for the others, or does not."""
-        return "alone" in history.entries or "passing" in stack_of(f"{agent._engine.label}-tool-3")
+        return "alone" in history.entries or "enter" in stack_of(f"{agent._engine.label}-tool-3")
 
     with (
         FakeHarness(calling_at_once("one", "two", "alone"), version=VERSION) as fake,
