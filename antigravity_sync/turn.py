@@ -146,9 +146,10 @@ class Turn(Iterator[Event]):
                 return got
             if isinstance(got, TurnEnd):
                 break
-            if not isinstance(got, ToolTask):
+            if isinstance(got, ToolTask):
+                self._run(got)
+            elif not at_end:
                 return got
-            self._run(got)
         self._is_spent = True
         self._end = got = with_answer(got, self._response_schema)
         if got.failure is not None:

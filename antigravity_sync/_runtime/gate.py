@@ -46,6 +46,7 @@ class Gate:
         has_hooks: Whether the harness calls tool hooks of its own (not on 0.1.5).
         has_compaction_hook: Whether it calls one that tells the summary of a compaction.
         delegation: What subagents may be started and use, `None` where nothing bounds them.
+        runs_user_code: Whether a decision may run a predicate or a hook, on the pump.
     """
 
     policies: PolicySet
@@ -57,9 +58,16 @@ class Gate:
     has_hooks: bool = True
     has_compaction_hook: bool = False
     delegation: Delegation | None = None
+    runs_user_code: bool = attrs.field(init=False)
     _has_pre_hook: bool = attrs.field(init=False)
     _passed: OrderedDict[str, ToolInvocation] = attrs.field(factory=OrderedDict)
     _passed_names: Counter[str] = attrs.field(factory=Counter)
+
+    @runs_user_code.default
+    def _look_for_user_code(self) -> bool:
+        rules = self.policies.policies
+        has_predicate = any(rule.when is not None and not rule.is_guard for rule in rules)
+        return has_predicate or "on_pre_tool" in wanted(self.hooks)
 
     @_has_pre_hook.default
     def _look_for_pre_hook(self) -> bool:
