@@ -69,6 +69,8 @@ def convert(value: object, annotation: object, path: str) -> object:
 
 def fit(value: object, shape: Shape, path: str) -> object:
     """Return `value` as a shape asks for; see `convert`."""
+    if type(shape) is Scalar and type(value) is shape.kind and shape.kind is not float:
+        return value  # which is most arguments; a float may be none that JSON has
     try:
         return _Fitting().fit(value, shape, path)
     except RecursionError as error:

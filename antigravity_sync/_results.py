@@ -63,6 +63,10 @@ class Media(Protocol):
         """The content."""
 
 
+#: Made once: `json.dumps` with options makes one for each result.
+_PLAIN_JSON: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 @attrs.frozen
 class EncodedResult:
     """A result as the harness takes it.
@@ -290,7 +294,7 @@ def _advice(value: object) -> str:
 
 
 def _dump(plain: Mapping[str, Json]) -> str:
-    text = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    text = _PLAIN_JSON.encode(plain)
     if not text.isascii():
         try:
             text.encode("utf-8")

@@ -90,7 +90,8 @@ class ToolTask:
         with self.role():
             value = invoke(self.tool, self.arguments, self.context)
         encoded = encode_result(self.tool.name, value)
-        return ToolReply(encoded.json, self.fit(encoded.media), value)
+        media = self.fit(encoded.media) if encoded.media else ()
+        return ToolReply(encoded.json, media, value)
 
     def _failed(self, error: BaseException) -> ToolReply:
         if not isinstance(error, ArgumentError):

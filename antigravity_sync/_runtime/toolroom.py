@@ -11,6 +11,7 @@ import contextvars
 import math
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Final
 
 import attrs
@@ -68,7 +69,7 @@ class ToolRoom:
         self._mailbox = mailbox
         self._board = board
         self._clock = clock
-        self._label = label
+        self._roles = frozenset({label})
         self._workers = Workers(f"{label}-tool", callbacks.tool_workers or _DEFAULT_WORKERS)
         self._turnstile = Turnstile()
         self._tasks: dict[AskKey, ToolTask] = {}
@@ -103,7 +104,7 @@ class ToolRoom:
                 call_id=ask.call_id,
             ),
             self._mailbox.post,
-            lambda: roles.playing(frozenset({self._label})),
+            self._play,
             self._turnstile,
             self._callbacks.fit,
         )
@@ -116,6 +117,9 @@ class ToolRoom:
             self._due[ask.key] = due
         context = contextvars.copy_context() if live is None else live.context
         self._workers.submit(lambda: self._work(task), context)
+
+    def _play(self) -> AbstractContextManager[None]:
+        return roles.playing(self._roles)
 
     def _work(self, task: ToolTask) -> None:
         """Run a task; a worker's thread."""
