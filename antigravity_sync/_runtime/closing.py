@@ -20,7 +20,7 @@ from .._transport.commands import Command, end_commands
 from .._wire import drift
 from ..responses import CloseReport
 from .board import Board
-from .host import Host
+from .hosting import BaseHost
 from .mailbox import Call, Close, Mailbox, Stop
 from .pump import Pump
 from .respond import Responder
@@ -48,7 +48,7 @@ class Closing:
         pump: Pump,
         responder: Responder,
         triggers: Triggers,
-        host: Host,
+        host: BaseHost,
         clock: Clock,
     ) -> None:
         self._mailbox = mailbox
@@ -113,7 +113,7 @@ class Closing:
         self._board.declare_closed()
         grace = Deadline.after(self._clock, _POLITE_GRACE)
         commands = self._find_commands()
-        exit_code = None if self._host.is_shared else self._host.process.put_down(grace)
+        exit_code = self._host.put_down(grace)
         self._mailbox.post(Stop())
         self._pump.close_link(is_forced=True)
         leftovers = self._join_pump(grace, on_pump=False)
@@ -164,10 +164,9 @@ class Closing:
         leftovers = list(self._join_pump(deadline, on_pump=on_pump))
         leftovers += self._responder.close(deadline.sooner(_POLITE_GRACE * 2))
         leftovers += self._triggers.join(deadline.sooner(_POLITE_GRACE * 2))
-        if not self._host.is_shared:
-            leftovers += self._host.process.release(deadline.sooner(_POLITE_GRACE * 2))
-            if exit_code is None:
-                leftovers.append(f"process {self._host.process.pid}")
+        leftovers += self._host.release(deadline.sooner(_POLITE_GRACE * 2))
+        if exit_code is None and not self._host.is_shared:
+            leftovers.append(f"process {self._host.pid}")
         self._finish(
             CloseReport(
                 exit_code=exit_code,
@@ -194,7 +193,7 @@ class Closing:
         """End the process if it is this engine's own; return its exit code and what was forced."""
         if self._host.is_shared:
             return None, ("disconnect",) if self._pump.has_torn_off else ()
-        return self._host.process.end(deadline)
+        return self._host.end(deadline)
 
     def _close_session(self, deadline: Deadline, *, on_pump: bool) -> None:
         """End the turn and the connection, by the pump where it can, past it where it cannot."""

@@ -14,8 +14,6 @@ import os
 import threading
 from typing import Final
 
-import attrs
-
 from .._clock import Clock, Deadline, MonotonicClock
 from .._core.inputs import Attached, CancelTurn, Decided, Detach, HarnessExited, InputDropped
 from .._core.phases import Phase
@@ -31,9 +29,10 @@ from .board import Board
 from .closing import UNATTENDED, Closing
 from .failures import Circumstances, lost_error
 from .host import Host
+from .hosting import BaseHost
 from .live_turn import LiveTurn
 from .mailbox import Attach, Call, Close, Mailbox
-from .opening import Opened, open_conversation, reopen_conversation
+from .opening import Opened, join_conversation, open_conversation, reopen_conversation
 from .plan import Directories, Plan
 from .pump import OnFrame, Pump
 from .respond import Taker
@@ -60,14 +59,14 @@ class Engine:
         board: What other threads may know, and the claim on the turn.
         turns: Begins its turns.
         triggers: What wakes it without a prompt.
-        pid: The harness's process id.
+        pid: The harness's process id, `None` if it is no process of ours.
         store: The conversation that is open.
     """
 
     def __init__(
         self,
         plan: Plan,
-        host: Host,
+        host: BaseHost,
         opened: Opened,
         store: Store,
         clock: Clock,
@@ -77,7 +76,6 @@ class Engine:
         dialect = opened.dialect
         self._plan = plan
         self._host = host
-        self._process = host.process
         self._dialect = dialect
         self._clock = clock
         self._tap = tap
@@ -86,9 +84,9 @@ class Engine:
         self._halt_text = encode(Halt(), dialect)
         self.board = Board()
         self.label = tap.label
-        self.pid = host.process.pid
+        self.pid = host.pid
         self.store = store
-        self.version = plan.binary.version or dialect.version
+        self.version = plan.version or host.version or dialect.version
         self.unswitchable_tools = dialect.unswitchable_tools
         self._watch = Watch(clock, config.hook_timeout)
         self._responder = make_responder(
@@ -140,7 +138,11 @@ class Engine:
 
     @classmethod
     def open(
-        cls, plan: Plan, deadline: Deadline, clock: Clock | None = None, host: Host | None = None
+        cls,
+        plan: Plan,
+        deadline: Deadline,
+        clock: Clock | None = None,
+        host: BaseHost | None = None,
     ) -> Engine:
         """Open the conversation that is wanted, on a harness that is started for it or on `host`.
 
@@ -163,31 +165,29 @@ class Engine:
         deadline: Deadline,
         clock: Clock,
         undo: contextlib.ExitStack,
-        host: Host | None,
+        joined: BaseHost | None,
     ) -> Engine:
         """Take the steps of a start; the undoing of each is arranged before it is taken."""
-        if host is not None:
-            plan = attrs.evolve(plan, binary=host.binary)
+        if joined is not None:
+            plan = joined.plan_for(plan)
         label = f"agsync-{next(_labels)}"
-        tap = Wiretap(plan, label, clock, None if host is None else host.redactor)
+        tap = Wiretap(plan, label, clock, None if joined is None else joined.redactor)
         undo.callback(tap.finish)
         tap.begin()
-        if host is None:
+        if joined is None:
             directories = Directories.choose(plan.config)
             undo.callback(directories.remove_private)
         else:
-            directories = host.directories.beside(label, plan.config)
+            directories = joined.place(label, plan.config)
         directories.create()
         store = Store(directories, plan.wanted)
         undo.callback(store.release)
         store.claim(deadline)
-        if host is None:
-            host = Host(plan, directories, tap, clock)
-            undo.callback(host.process.undo_start, clock)
-            host.start(deadline)
-        else:
-            tap.spawned(os.fspath(plan.binary.path), host.process.pid)
-        store.note_harness(host.process.pid)
+        host = joined or cls._start(plan, directories, tap, deadline, undo)
+        if joined is not None and plan.binary is not None and host.pid is not None:
+            tap.spawned(os.fspath(plan.binary.path), host.pid)
+        if host.pid is not None:
+            store.note_harness(host.pid)
         opened = cls._open_on(host, plan, store, deadline, tap)
         host.dialect = opened.dialect
         undo.callback(opened.link.release)
@@ -200,14 +200,31 @@ class Engine:
         return engine
 
     @staticmethod
-    def _open_on(host: Host, plan: Plan, store: Store, deadline: Deadline, tap: Wiretap) -> Opened:
-        process, endpoint, dialect = host.process, host.endpoint, host.dialect
-        render = make_renderer(plan, store.directories, store.first)
-        if dialect is None or not (host.is_shared and store.wire_id):
-            return open_conversation(process, endpoint, render, dialect, deadline, tap)
+    def _start(
+        plan: Plan,
+        directories: Directories,
+        tap: Wiretap,
+        deadline: Deadline,
+        undo: contextlib.ExitStack,
+    ) -> Host:
+        """Start a harness for this engine alone."""
+        host = Host(plan, directories, tap, deadline.clock)
+        undo.callback(host.process.undo_start, deadline.clock)
+        host.start(deadline)
+        return host
+
+    @staticmethod
+    def _open_on(
+        host: BaseHost, plan: Plan, store: Store, deadline: Deadline, tap: Wiretap
+    ) -> Opened:
+        render = make_renderer(plan, store, host, store.first)
         # An earlier agent may just have closed it, and a shared harness lets go a moment later.
+        if host.is_foreign and store.wire_id:
+            return join_conversation(host, render, deadline, tap)
+        if host.dialect is None or not (host.is_shared and store.wire_id):
+            return open_conversation(host, render, deadline, tap)
         mine = functools.partial(host.find_commands, store.wire_id)
-        return reopen_conversation(process, endpoint, render, dialect, deadline, tap, mine)
+        return reopen_conversation(host, render, deadline, tap, mine)
 
     def _begin(self, opened: Opened) -> None:
         """Start the pump and hand it the connection.
@@ -282,10 +299,8 @@ class Engine:
             return
         try:
             opened = reopen_conversation(
-                self._process,
-                self._host.endpoint,
-                make_renderer(self._plan, self.store.directories, self.store.again),
-                self._dialect,
+                self._host,
+                make_renderer(self._plan, self.store, self._host, self.store.again),
                 deadline,
                 self._tap,
                 lambda: self._host.find_commands(self.store.wire_id),
@@ -312,10 +327,8 @@ class Engine:
             self.board.wait_until(lambda seen: seen.phase is Phase.DETACHED, deadline)
             self.turns.check_open()
             opened = open_conversation(
-                self._process,
-                self._host.endpoint,
-                make_renderer(self._plan, self.store.directories, self.store.other),
-                self._dialect,
+                self._host,
+                make_renderer(self._plan, self.store, self._host, self.store.other),
                 deadline,
                 self._tap,
             )
@@ -369,7 +382,7 @@ class Engine:
 
     def circumstances(self, timeout: float | None = None) -> Circumstances:
         """Return the facts that errors tell."""
-        stderr = self._process.stderr
+        stderr = self._host.stderr
         return Circumstances(self.version, stderr.text(), timeout, stderr.redact)
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────
@@ -417,6 +430,5 @@ class Engine:
     def threads(self) -> tuple[threading.Thread, ...]:
         """Our own threads, for tests and diagnosis."""
         reader = self.pump.reader
-        theirs = () if self._host.is_shared else self._process.threads
-        mine = (*theirs, self.pump.thread)
+        mine = (*self._host.threads, self.pump.thread)
         return mine if reader is None else (*mine, reader)

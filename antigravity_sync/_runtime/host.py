@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
+
+import attrs
 
 from .._clock import Clock, Deadline
 from .._transport.binary import HarnessBinary
+from .._transport.channel import Channel
 from .._transport.commands import Command
+from .._transport.link import Link
 from .._transport.process import HarnessProcess
 from .._wire.dialect import Dialect
 from .._wire.frames import Endpoint
-from .._wire.redact import Redactor
+from ..config import AgentConfig
+from .hosting import BaseHost, Guest
 from .plan import Directories, Plan
 from .wiretap import Wiretap
 
@@ -27,20 +31,7 @@ LAST_FRAMES: Final = 0.25
 _DEATH_GRACE: Final = 0.5
 
 
-class Guest(Protocol):
-    """An engine with a conversation on a host."""
-
-    def take_line(self, line: str, *, is_own: bool) -> None:
-        """Take in a line of stderr, `is_own` if no other conversation can have caused it."""
-
-    def take_exit(self, code: int | None, deadline: Deadline) -> None:
-        """Take in that the process is gone."""
-
-    def insist_on_exit(self, code: int | None, deadline: Deadline) -> None:
-        """See to it that everybody has been told by the deadline."""
-
-
-class Host:
+class Host(BaseHost):
     """One harness process.
 
     Args:
@@ -55,10 +46,6 @@ class Host:
     Attributes:
         process: The process.
         directories: Where it keeps things.
-        is_shared: Whether several engines use it.
-        dialect: What it understands, `None` while that is not known.
-        on_empty: Called when the last guest has left, on the thread that closes it, with the
-            deadline of that close.
     """
 
     def __init__(
@@ -70,19 +57,17 @@ class Host:
         *,
         is_shared: bool = False,
     ) -> None:
-        version = plan.binary.version
+        self._binary = plan.local_binary
+        version = self._binary.version
+        dialect = None if version is None else Dialect.of(version)
         self.process: HarnessProcess = tap.make_process()
+        super().__init__(self.process.stderr, tap.redactor, dialect, is_shared=is_shared)
         self.directories = directories
-        self.is_shared = is_shared
-        self.dialect: Dialect | None = None if version is None else Dialect.of(version)
         self._plan = plan
         self._tap = tap
         self._clock = clock
         self._endpoint: Endpoint | None = None
-        self._lock = threading.Lock()
-        self._guests: list[Guest] = []
         self._exit: list[int | None] = []
-        self.on_empty: Callable[[Deadline], None] = lambda _deadline: None
 
     def start(self, deadline: Deadline) -> None:
         """Start the process; if that fails, `process.undo_start` cleans up.
@@ -92,7 +77,7 @@ class Host:
         Raises:
             LaunchError: Any of its kinds.
         """
-        path = os.fspath(self._plan.binary.path)
+        path = os.fspath(self._binary.path)
         self.process.spawn(path, self._plan.environ)
         self._tap.spawned(path, self.process.pid)
         self._endpoint = self.process.shake_hands(self.directories.storage, deadline)
@@ -104,15 +89,36 @@ class Host:
         assert self._endpoint is not None
         return self._endpoint
 
+    def connect(self, deadline: Deadline) -> Channel:
+        link = Link.connect(self.endpoint, deadline)
+        self.redactor.add(self.endpoint.key)
+        return link
+
     @property
     def binary(self) -> HarnessBinary:
         """What runs."""
-        return self._plan.binary
+        return self._binary
 
     @property
-    def redactor(self) -> Redactor:
-        """What is secret to any of its conversations."""
-        return self._tap.redactor
+    def is_foreign(self) -> bool:
+        return False
+
+    @property
+    def pid(self) -> int | None:
+        return self.process.pid
+
+    @property
+    def threads(self) -> tuple[threading.Thread, ...]:
+        return () if self.is_shared else self.process.threads
+
+    def plan_for(self, plan: Plan) -> Plan:
+        return attrs.evolve(plan, binary=self._binary)
+
+    def check_options(self, config: AgentConfig, dialect: Dialect) -> None:
+        """Know nothing more: what its version cannot do was refused before it was started."""
+
+    def place(self, label: str, config: AgentConfig) -> Directories:
+        return self.directories.beside(label, config)
 
     @property
     def has_exited(self) -> bool:
@@ -127,27 +133,25 @@ class Host:
         for code in told:
             self._tell_exit([guest], code)
 
-    def leave(self, guest: Guest, deadline: Deadline) -> None:
-        """Tell `guest` no more; any number of times.
+    def hear_reason(self, reason: str) -> None:
+        """Leave it: its stderr says more."""
 
-        Blocks for what is done when it was the last one, about until the deadline.
-        """
-        with self._lock:
-            was_here = guest in self._guests
-            self._guests = [each for each in self._guests if each is not guest]
-            is_empty = was_here and not self._guests
-        if is_empty:
-            self.on_empty(deadline)
-
-    @property
-    def guests(self) -> tuple[Guest, ...]:
-        """The engines that use it."""
-        with self._lock:
-            return tuple(self._guests)
+    def check_alive(self, when: str, deadline: Deadline, grace: float = 0.0) -> None:
+        process = self.process
+        if process.poll() is not None or (grace and process.is_ending(deadline.sooner(grace))):
+            raise process.exited_error(when, deadline)
 
     def find_commands(self, conversation_id: str) -> set[Command]:
-        """Return what the agent with this conversation has running."""
         return self.process.find_commands(conversation_id, is_alone=not self.is_shared)
+
+    def put_down(self, deadline: Deadline) -> int | None:
+        return None if self.is_shared else self.process.put_down(deadline)
+
+    def end(self, deadline: Deadline) -> tuple[int | None, tuple[str, ...]]:
+        return (None, ()) if self.is_shared else self.process.end(deadline)
+
+    def release(self, deadline: Deadline) -> tuple[str, ...]:
+        return () if self.is_shared else self.process.release(deadline)
 
     # ── what happens to it; on a drain's thread ─────────────────────────────────────────────────
 

@@ -10,7 +10,7 @@ import attrs
 
 from .._clock import LONGEST_WAIT
 from .._core.inputs import Input
-from .._transport.link import Link
+from .._transport.channel import Channel
 
 #: Bytes of unread frames a session may pile up before it fails with a named error.
 MAX_BACKLOG: Final = 256 * 1024 * 1024
@@ -28,7 +28,7 @@ class Frame:
 class Attach:
     """A new connection, and the news of it for the session."""
 
-    link: Link
+    link: Channel
     happened: Input
 
 

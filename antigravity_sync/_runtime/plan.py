@@ -43,17 +43,28 @@ class Plan:
 
     Attributes:
         config: The options.
-        binary: The harness.
+        binary: The harness, `None` if it is no process of ours.
         key: The model's key.
         environ: The child's environment.
         wanted: The conversation to open.
     """
 
     config: AgentConfig
-    binary: HarnessBinary
+    binary: HarnessBinary | None
     key: str = attrs.field(repr=False)
     environ: Mapping[str, str] = attrs.field(repr=False)
     wanted: Wanted = attrs.field(factory=Wanted)
+
+    @property
+    def local_binary(self) -> HarnessBinary:
+        """The harness; only for a process of ours."""
+        assert self.binary is not None
+        return self.binary
+
+    @property
+    def version(self) -> str | None:
+        """Version of the harness, `None` while that is not known."""
+        return None if self.binary is None else self.binary.version
 
     @classmethod
     def of_host(cls, config: AgentConfig) -> Plan:
@@ -83,11 +94,8 @@ class Plan:
         config = config.settled(environ)
         check_commands(servers_of(config), environ)
         binary = find_harness(config.harness_path, environ)
-        if config.subagents and binary.version is not None:
-            check_subagents(config, Dialect.of(binary.version))
         if binary.version is not None:
-            check_models(config, Dialect.of(binary.version))
-            check_limits(config, Dialect.of(binary.version))
+            check_options(config, Dialect.of(binary.version))
         return cls(
             config,
             binary,
@@ -95,6 +103,32 @@ class Plan:
             without_keys(environ),
             earlier or Wanted(config.conversation_id or "", config.resume),
         )
+
+    @classmethod
+    def elsewhere(cls, config: AgentConfig, key: str, wanted: Wanted) -> Plan:
+        """Return the plan for a harness that is no process of ours.
+
+        Nothing is looked for on this machine: no binary, no program, no directory. What depends on
+        the version is checked when that is known.
+
+        Args:
+            config: The options, settled.
+            key: The model's key.
+            wanted: The conversation to open.
+        """
+        return cls(config, None, key, {}, wanted)
+
+
+def check_options(config: AgentConfig, dialect: Dialect) -> None:
+    """Refuse what a harness cannot do.
+
+    Raises:
+        ConfigError: One of the options.
+    """
+    if config.subagents:
+        check_subagents(config, dialect)
+    check_models(config, dialect)
+    check_limits(config, dialect)
 
 
 @attrs.frozen
@@ -107,12 +141,14 @@ class Directories:
         private: A directory of ours that holds them and goes with the harness, `None` if the user
             gave one.
         is_guest: Whether somebody else makes and removes that.
+        is_elsewhere: Whether nothing of it is on this machine, or any business of ours.
     """
 
     storage: str
     app_data: str
     private: str | None = None
     is_guest: bool = False
+    is_elsewhere: bool = False
 
     @classmethod
     def choose(cls, config: AgentConfig) -> Directories:
@@ -152,6 +188,8 @@ class Directories:
         Raises:
             ConfigError: A directory cannot be written.
         """
+        if self.is_elsewhere:
+            return
         try:
             if self.private is not None and not self.is_guest:
                 os.mkdir(self.private, mode=0o700)  # never one that somebody else put there

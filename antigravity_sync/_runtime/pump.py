@@ -42,7 +42,7 @@ from .._core.inputs import (
 from .._core.phases import Phase
 from .._core.session import Session
 from .._core.state import State
-from .._transport.link import Closed, Link, LinkDownError
+from .._transport.channel import Channel, Closed, LinkDownError
 from .._transport.process import start_thread
 from .._wire import codec
 from .._wire.dialect import Dialect
@@ -104,7 +104,7 @@ class Pump:
         self._epoch = 0
         self._detached = threading.Event()
         self._on_close: Callable[[float], None] = _no_close
-        self.link: Link | None = None
+        self.link: Channel | None = None
         self._redact: Callable[[str], str] = str
         self.reader: threading.Thread | None = None
         self.tap: Wiretap | None = None
@@ -265,7 +265,7 @@ class Pump:
 
     # ── the connection ──────────────────────────────────────────────────────────────────────────
 
-    def _attach(self, link: Link, happened: Input) -> None:
+    def _attach(self, link: Channel, happened: Input) -> None:
         self.link = link
         self._redact = link.redact
         self._detached.clear()
@@ -343,7 +343,7 @@ class Pump:
         self._detached.set()
 
 
-def _read(link: Link, mailbox: Mailbox, on_overflow: Callable[[], None]) -> None:
+def _read(link: Channel, mailbox: Mailbox, on_overflow: Callable[[], None]) -> None:
     """Post what comes until the connection is closed.
 
     A reader never waits for the pump, but it may not starve it either: each of its short system

@@ -26,10 +26,12 @@ from . import mcp
 from .board import Board
 from .delegation import Delegation
 from .gate import AskPerson, Gate
+from .hosting import BaseHost
 from .mailbox import Mailbox
 from .opening import RenderInit
 from .plan import Directories, Plan
 from .respond import Responder
+from .store import Store
 from .toolroom import Callbacks
 from .watch import Watch
 
@@ -66,7 +68,7 @@ def make_responder(
                 base=base,
                 command_directory=command_directory,
             )
-            if config.contain_workspaces
+            if config.contain_workspaces and not directories.is_elsewhere
             else None,
             ask_person,
             run,
@@ -107,16 +109,18 @@ def make_rules(config: AgentConfig, dialect: Dialect) -> SessionRules:
 
 
 def make_renderer(
-    plan: Plan, directories: Directories, choose: Callable[[Dialect], Conversation]
+    plan: Plan, store: Store, host: BaseHost, choose: Callable[[Dialect], Conversation]
 ) -> RenderInit:
     """Return what makes the first message that opens the conversation that `choose` says."""
 
     def render(dialect: Dialect, is_probe: bool) -> Rendered:
+        if not is_probe:
+            host.check_options(plan.config, dialect)
         return render_init(
             plan.config,
             conversation=choose(dialect),
             api_key=plan.key,
-            app_data_dir=directories.app_data,
+            app_data_dir=store.directories.app_data or host.app_data_dir,
             dialect=dialect,
             is_probe=is_probe,
         )

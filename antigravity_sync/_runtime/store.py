@@ -82,6 +82,9 @@ class Store:
         key = wanted.wire_id or (wire_id(wanted.name) if wanted.name else "")
         if not key:
             return
+        if self.directories.is_elsewhere:
+            self.wire_id = key  # whether it is there is for the harness to say
+            return
         self._hold(key, deadline)
         self.wire_id = self._alias_of(key) or key
         if self.wire_id != key:
@@ -120,10 +123,31 @@ class Store:
         """Return what the first message of a start opens."""
         if self._is_there:
             return Conversation(self.wire_id, "RESUME")
-        if not self.wire_id or not dialect.has_continuation_mode:
+        if not self.wire_id:
             return Conversation()
+        if self.directories.is_elsewhere and self._wanted.resume == "must":
+            return Conversation(self.wire_id, "RESUME")
+        if not dialect.has_continuation_mode:
+            return self._old_first(dialect)
         mode = "CREATE_ONLY" if self._wanted.resume == "never" else "CREATE_OR_RESUME"
         return Conversation(self.wire_id, mode)
+
+    def _old_first(self, dialect: Dialect) -> Conversation:
+        """Return what opens a named conversation that is not known to be there, on an old harness.
+
+        Such a one chooses the ids itself, and elsewhere there is nobody to remember the user's.
+
+        Raises:
+            ConfigError: It cannot.
+        """
+        if not self.directories.is_elsewhere:
+            return Conversation()
+        if self._wanted.resume == "auto":
+            return Conversation(self.wire_id, "RESUME")
+        raise ConfigError(
+            f"harness {dialect.version} chooses the ids of new conversations itself; leave out "
+            "conversation_id, and resume by the id that the conversation has then"
+        )
 
     def again(self, _dialect: Dialect) -> Conversation:
         """Return what opens the conversation again after its connection went down."""
@@ -151,7 +175,7 @@ class Store:
         if cascade_id == self.wire_id:
             return
         self._hold(cascade_id, deadline)
-        if self.name:
+        if self.name and not self.directories.is_elsewhere:
             self._write_alias(wire_id(self.name), cascade_id)
         self.wire_id = cascade_id
 
@@ -181,8 +205,8 @@ class Store:
     # ── locks ───────────────────────────────────────────────────────────────────────────────────
 
     def _hold(self, conversation: str, deadline: Deadline) -> None:
-        if self.directories.private is not None:
-            return  # nobody else knows of it
+        if self.directories.private is not None or self.directories.is_elsewhere:
+            return  # nobody else knows of it, or the harness holds it
         lock = FileLock(os.path.join(self.directories.storage, f"{conversation}.lock"))
         self._locks.append(lock)
         try:

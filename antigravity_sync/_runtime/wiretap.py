@@ -102,7 +102,7 @@ class Wiretap:
         self._inspectors = _inspectors(plan)
         self.is_on = bool(self._inspectors)
         self._correlation_id = secrets.token_hex(8)
-        self._version = str(plan.binary.version or "")
+        self._version = plan.version or ""
         self._pid = 0
         self._conversation_id = ""
         self._notes: queue.SimpleQueue[_Note] = queue.SimpleQueue()

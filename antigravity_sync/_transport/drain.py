@@ -102,6 +102,11 @@ class Tail:
         with self._lock:
             return self._changed.wait_for(lambda: self._is_over, timeout)
 
+    def last_words(self) -> str:
+        """Return the last lines as the end of a sentence, `""` if there are none."""
+        said = self.text(3)
+        return f" (its last words: {said})" if said else ""
+
     def text(self, lines: int = 40) -> str:
         """Return the last lines, joined."""
         with self._lock:

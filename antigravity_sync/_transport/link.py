@@ -14,17 +14,17 @@ import socket
 import struct
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-import attrs
 import websocket
 from websocket import ABNF
 
 from .._clock import Deadline
 from .._wire.frames import Endpoint
-from ..errors import HandshakeError, StartTimeoutError
-from . import forks
+from ..errors import StartTimeoutError
+from . import forks, reach
+from .channel import Closed, LinkDownError
 
 _TRIES: Final = 5
 _FIRST_PAUSE: Final = 0.1
@@ -45,17 +45,6 @@ _MEDIUM_HEAD: Final = struct.Struct("!BBH")
 _LARGE_HEAD: Final = struct.Struct("!BBQ")
 
 
-@attrs.frozen
-class Closed:
-    """The peer is gone; `code` is its close code, `None` if there was no close frame."""
-
-    code: int | None = None
-
-
-class LinkDownError(Exception):
-    """The connection cannot carry this message any more; translated before it leaves the SDK."""
-
-
 class _Socket(socket.socket):
     """A TCP socket that reads ahead and takes whole messages out of what it has read.
 
@@ -65,11 +54,11 @@ class _Socket(socket.socket):
     but a plain, whole message is left to the library, which reads through `recv` here.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, family: int = socket.AF_INET) -> None:
         self._ahead = b""
         self._at = 0
         # Last: an interrupt after it would drop an open socket.
-        super().__init__(socket.AF_INET, socket.SOCK_STREAM)
+        super().__init__(family, socket.SOCK_STREAM)
 
     def __del__(self) -> None:
         # Ctrl-C may come between any two lines, also between making a socket and keeping it, or in
@@ -154,6 +143,7 @@ class Link:
         epoch: Number of halts sent so far. An answer that was asked for in an older epoch is void,
             because the harness forgets its asks at a halt and a stale answer ends the session.
         redact: Takes secrets out of what the harness says of failures.
+        headers: What the answer to the upgrade said, under names in lower case.
     """
 
     def __init__(self, ws: websocket.WebSocket, sock: _Socket) -> None:
@@ -164,11 +154,12 @@ class Link:
         self._close_sent = False
         self.epoch = 0
         self.redact: Callable[[str], str] = str
+        self.headers: Mapping[str, str] = dict(ws.getheaders() or {})
         forks.enrol(self)
 
     @classmethod
     def connect(cls, endpoint: Endpoint, deadline: Deadline) -> Link:
-        """Connect to a harness on this machine.
+        """Connect to a harness, past any proxy.
 
         Tries five times, 100 ms apart and doubling: the port is announced just before it listens.
         Blocks until connected, refused, or the deadline passes.
@@ -188,28 +179,18 @@ class Link:
                 return cls._connect_once(endpoint, deadline)
             except websocket.WebSocketBadStatusException as error:
                 if error.status_code == 401:
-                    raise HandshakeError(
-                        "the harness refuses its own key (HTTP 401); "
-                        "check that nothing else listens on its port",
-                        attempts=attempt + 1,
-                        port=endpoint.port,
-                    ) from error
-                failure = f"HTTP {error.status_code}"
-            except (websocket.WebSocketException, OSError) as error:
+                    raise reach.key_refused(endpoint, attempt + 1) from error
+                failure = f"HTTP {error.status_code}{reach.said_in(error.resp_body)}"
+            except (websocket.WebSocketException, OSError, UnicodeError) as error:
                 failure = str(error) or type(error).__name__
         if deadline.expired():
             raise StartTimeoutError(
-                f"no WebSocket to port {endpoint.port} in time ({failure or 'no answer'}); "
+                f"no WebSocket to {endpoint.address} in time ({failure or 'no answer'}); "
                 "raise start_timeout or check the machine's load",
                 stage="connect",
                 timeout=None,
             )
-        raise HandshakeError(
-            f"no WebSocket to 127.0.0.1:{endpoint.port} after {_TRIES} tries ({failure}); "
-            "check that loopback connections are allowed",
-            attempts=_TRIES,
-            port=endpoint.port,
-        )
+        raise reach.unreachable(endpoint, _TRIES, failure)
 
     @staticmethod
     def _prime_allocator() -> None:
@@ -224,27 +205,42 @@ class Link:
     @classmethod
     def _connect_once(cls, endpoint: Endpoint, deadline: Deadline) -> Link:
         cls._prime_allocator()
-        sock: _Socket | None = None
-        try:
-            sock = _Socket()
-            sock.settimeout(deadline.remaining())
-            sock.connect(("127.0.0.1", endpoint.port))
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            ws = websocket.WebSocket(skip_utf8_validation=True, enable_multithread=True)
-            ws.connect(  # type: ignore[no-untyped-call]
-                f"ws://127.0.0.1:{endpoint.port}/",
-                socket=sock,
-                header={"x-goog-api-key": endpoint.key},
-                suppress_origin=True,
-            )
-            # From here on waits are ended by shutting the socket down, never by a timeout: one that
-            # fires in the middle of a frame leaves the stream unusable (STYLE F4).
-            sock.settimeout(None)
-            return cls(ws, sock)
-        except BaseException:
-            if sock is not None:
-                sock.close()
-            raise
+        failure: OSError | None = None
+        for family, address in reach.addresses(endpoint):
+            sock: _Socket | None = None
+            try:
+                sock = _Socket(family)
+                sock.settimeout(deadline.remaining())
+                sock.connect(address)
+                return cls._upgrade(sock, endpoint)
+            except OSError as error:
+                failure = error  # a name may have another address, where it listens
+                if sock is not None:
+                    sock.close()
+            except BaseException:
+                if sock is not None:
+                    sock.close()
+                raise
+        raise failure or OSError(f"{endpoint.host!r} has no address")
+
+    @classmethod
+    def _upgrade(cls, sock: _Socket, endpoint: Endpoint) -> Link:
+        """Make a WebSocket of a connected socket, which the caller closes if that fails."""
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not endpoint.is_ours:
+            reach.watch_peer(sock)
+        ws = websocket.WebSocket(skip_utf8_validation=True, enable_multithread=True)
+        ws.connect(  # type: ignore[no-untyped-call]
+            f"ws://{endpoint.address}/",
+            socket=sock,
+            header={"x-goog-api-key": endpoint.key},
+            suppress_origin=True,
+            redirect_limit=0,  # whoever is behind it must not be given the key
+        )
+        # From here on waits are ended by shutting the socket down, never by a timeout: one that
+        # fires in the middle of a frame leaves the stream unusable (STYLE F4).
+        sock.settimeout(None)
+        return cls(ws, sock)
 
     # ── traffic ─────────────────────────────────────────────────────────────────────────────────
 
@@ -318,8 +314,7 @@ class Link:
                     return message
                 opcode, data = self._ws.recv_data()
                 if opcode == ABNF.OPCODE_CLOSE:
-                    has_code = len(data) >= _CLOSE_STATUS.size
-                    return Closed(_CLOSE_STATUS.unpack_from(data)[0] if has_code else 1005)
+                    return Closed.read(data)
                 if opcode in (ABNF.OPCODE_TEXT, ABNF.OPCODE_BINARY):
                     return bytes(data)
         except (websocket.WebSocketException, OSError, ValueError):
@@ -342,7 +337,7 @@ class Link:
             with contextlib.suppress(OSError):
                 self._sock.settimeout(None)
         if opcode == ABNF.OPCODE_CLOSE:
-            return Closed(_CLOSE_STATUS.unpack_from(data)[0] if len(data) >= 2 else 1005)
+            return Closed.read(data)
         return bytes(data)
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────

@@ -205,8 +205,7 @@ class HarnessProcess:
 
     def diagnosis(self) -> str:
         """Return the last words on stderr as the end of a sentence, `""` if there are none."""
-        tail = self.stderr.text(3)
-        return f" (its last words: {tail})" if tail else ""
+        return self.stderr.last_words()
 
     def watch(self, on_line: Callable[[str], None], on_exit: Callable[[int | None], None]) -> None:
         """Tell of each stderr line, and once of the exit; both are called on a drain's thread."""

@@ -53,10 +53,25 @@ class FrameDecoder:
 
 @attrs.frozen
 class Endpoint:
-    """Where the harness listens, and the key that opens it."""
+    """Where a harness listens, and the key that opens it.
+
+    Attributes:
+        port: Its port.
+        key: The key.
+        host: Its machine, a name or an address.
+        is_ours: Whether we started it.
+    """
 
     port: int
     key: str = attrs.field(repr=False)
+    host: str = "127.0.0.1"
+    is_ours: bool = True
+
+    @property
+    def address(self) -> str:
+        """Host and port, as a URL has them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
 
 
 def input_config(storage_directory: str) -> bytes:

@@ -47,10 +47,17 @@ class Conversation:
 
 @attrs.frozen
 class Rendered:
-    """A first message, and the paths of what this harness version does not understand."""
+    """A first message.
+
+    Attributes:
+        text: The message.
+        dropped: Paths of what this harness version does not understand.
+        is_named: Whether it says which conversation to open.
+    """
 
     text: str = attrs.field(repr=False)
     dropped: tuple[str, ...] = ()
+    is_named: bool = False
 
 
 def render_init(
@@ -68,7 +75,8 @@ def render_init(
         config: The options.
         conversation: What to open.
         api_key: The text model's key.
-        app_data_dir: Where the harness keeps its own files, an absolute path.
+        app_data_dir: Where the harness keeps its own files, an absolute path; `""` leaves it to the
+            harness.
         dialect: What this harness understands.
         is_probe: Whether the version is a guess, so that the message must make a wrong guess show.
     """
@@ -77,7 +85,8 @@ def render_init(
         harness_config = with_probe(harness_config)
     known, dropped = dialect.filter("HarnessConfig", harness_config)
     merged = _merge(known, config.raw_config)
-    return Rendered(json.dumps({"config": merged}, ensure_ascii=False), dropped)
+    text = json.dumps({"config": merged}, ensure_ascii=False)
+    return Rendered(text, dropped, bool(conversation.cascade_id))
 
 
 def _harness_config(
@@ -92,11 +101,12 @@ def _harness_config(
         "workspaces": [
             {"filesystemWorkspace": {"directory": str(path)}} for path in config.workspaces
         ],
-        "appDataDir": app_data_dir,
         "harnessSideTools": tool_flags(config.capabilities),
         "retryConfig": _retry(config),
         "sessionContinuationMode": conversation.mode,
     }
+    if app_data_dir:
+        rendered["appDataDir"] = app_data_dir
     if conversation.cascade_id:
         rendered["cascadeId"] = conversation.cascade_id
     enabled = _enabled_hooks(config)

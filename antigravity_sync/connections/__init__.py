@@ -10,6 +10,7 @@ from antigravity_sync.connections._base import Connection, ConnectionStrategy
 from antigravity_sync.connections._conversation import Conversation, StreamChunk, Text, Thought
 from antigravity_sync.connections._local import LocalConnection, LocalConnectionStrategy
 from antigravity_sync.connections._mock import MockConnection
+from antigravity_sync.connections._remote import RemoteConnection, RemoteConnectionStrategy
 from antigravity_sync.connections._requests import (
     ConfirmationRequest,
     HookRequest,
@@ -30,6 +31,8 @@ __all__ = [
     "LocalConnectionStrategy",
     "MockConnection",
     "QuestionsRequest",
+    "RemoteConnection",
+    "RemoteConnectionStrategy",
     "Request",
     "RequestStep",
     "StreamChunk",
