@@ -15,6 +15,7 @@ from .agent import Agent
 from .config import AgentConfig, config_of
 from .errors import ConfigError, ForkedProcessError, StartTimeoutError, UsageError
 from .responses import CloseReport
+from .serving import HarnessServer
 
 if TYPE_CHECKING:
     from ._runtime.shared import SharedHost
@@ -48,6 +49,7 @@ class Harness:
         self._lock = threading.Lock()
         self._shared: SharedHost | None = None
         self._is_held = False
+        self._servers: list[HarnessServer] = []
         self._finalizer: weakref.finalize[..., Harness] | None = None
         self._owner_pid = os.getpid()
 
@@ -92,6 +94,50 @@ class Harness:
             raise
         return self
 
+    def serve(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        *,
+        token: str | None = None,
+        expose: bool = False,
+        max_connections: int = 64,
+    ) -> HarnessServer:
+        """Let clients with a token have conversations on this process, from other processes too.
+
+        It is started if it does not run, and kept until `close()`, which ends the serving too.
+
+        Args:
+            host: Name or address to listen at.
+            port: Port; 0 is any that is free.
+            token: What clients must know; `None` makes one, to be read from the server.
+            expose: Whether other machines may reach it; nothing that is sent is encrypted.
+            max_connections: How many clients there may be at once.
+
+        Blocks until it listens and the process runs, at most `start_timeout` seconds.
+
+        Raises:
+            ConfigError: There is no such host, or others could reach it and `expose` is not set;
+                or another argument has a bad value.
+            LaunchError: The port is in use, or the harness could not be started.
+        """
+        was_held = self._is_held
+        self._hold()
+        try:
+            server = HarnessServer(
+                self,
+                (host, port),
+                token=token,
+                expose=expose,
+                max_connections=max_connections,
+                start_timeout=self._config.start_timeout,
+            )
+        except BaseException:
+            self._hold(is_held=was_held)
+            raise
+        self._servers.append(server)
+        return server
+
     def close(self, *, timeout: Timeout = CONFIGURED) -> CloseReport:
         """Close its agents and end the process; any thread, as often as you like. Never raises.
 
@@ -102,6 +148,8 @@ class Harness:
             How it went, with what its agents had to tell.
         """
         seconds = close_seconds_of(timeout, self._config.close_timeout)
+        for server in self._servers:
+            server.close(timeout=seconds)
         self._hold(is_held=False)
         shared = self._shared
         if shared is None or not shared.is_ours:

@@ -11,7 +11,7 @@ from typing import Final
 
 from .._version import __version__
 from ..errors import AntigravityError
-from . import chat, doctor, install, run, sessions, trace
+from . import chat, doctor, install, run, serve, sessions, trace
 from .exits import CommandError, Exit, exit_for
 from .say import PROGRAM, be_lenient, say
 
@@ -74,6 +74,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"{PROGRAM} {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in (run, chat, sessions, trace, doctor, install):
+    for command in (run, chat, sessions, trace, doctor, serve, install):
         command.add_command(commands)
     return parser
