@@ -18,7 +18,13 @@ if _TYPE_CHECKING:
     from .agent import Agent, CancelHandle, run
     from .capabilities import BuiltinTool, Capabilities
     from .config import DEFAULT_TURN_TIMEOUT, AgentConfig
-    from .connections import Connection, ConnectionStrategy, Conversation, LocalConnectionStrategy
+    from .connections import (
+        Connection,
+        ConnectionStrategy,
+        Conversation,
+        LocalConnectionStrategy,
+        RemoteConnectionStrategy,
+    )
     from .content import Audio, Document, Image, SlashCommand, Text, Video
     from .harness import Harness
     from .hooks import Decision, Hooks, StopDecision, StopInfo, ToolInvocation, ToolOutcome
@@ -29,6 +35,8 @@ if _TYPE_CHECKING:
     from .pool import AgentPool, PoolStats
     from .questions import Answer, CancelQuestions, Question
     from .responses import Action, ChatResponse, CloseReport, Step, ToolCall, Usage
+    from .serving import HarnessServer
+    from .session_lock import FileSessionLock, SessionLock
     from .subagents import Subagent
     from .tools import Tool, ToolContext, tool
     from .triggers import Trigger, TriggerContext
@@ -47,6 +55,7 @@ else:
             "ConnectionStrategy",
             "Conversation",
             "LocalConnectionStrategy",
+            "RemoteConnectionStrategy",
         ),
         "content": ("Audio", "Document", "Image", "SlashCommand", "Text", "Video"),
         "harness": ("Harness",),
@@ -65,6 +74,8 @@ else:
         "pool": ("AgentPool", "PoolStats"),
         "questions": ("Answer", "CancelQuestions", "Question"),
         "responses": ("Action", "ChatResponse", "CloseReport", "Step", "ToolCall", "Usage"),
+        "serving": ("HarnessServer",),
+        "session_lock": ("FileSessionLock", "SessionLock"),
         "subagents": ("Subagent",),
         "tools": ("Tool", "ToolContext", "tool"),
         "triggers": ("Trigger", "TriggerContext"),
@@ -114,8 +125,10 @@ __all__ = [
     "Conversation",
     "Decision",
     "Document",
+    "FileSessionLock",
     "Gemini",
     "Harness",
+    "HarnessServer",
     "Hooks",
     "Image",
     "LocalConnectionStrategy",
@@ -124,7 +137,9 @@ __all__ = [
     "OpenAICompatible",
     "PoolStats",
     "Question",
+    "RemoteConnectionStrategy",
     "Retry",
+    "SessionLock",
     "SlashCommand",
     "Step",
     "StopDecision",

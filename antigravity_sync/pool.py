@@ -14,7 +14,6 @@ import attrs
 
 from ._clock import LONGEST_WAIT, Clock, Deadline, MonotonicClock
 from ._leases import Bounds, Leases, Slot
-from ._runtime.sessions import BUSY_PAUSE, session_held
 from ._timeouts import CONFIGURED, Timeout, close_seconds_of, seconds_of
 from .agent import Agent
 from .config import AgentConfig, config_of
@@ -28,6 +27,13 @@ from .errors import (
 )
 from .harness import Harness
 from .responses import CloseReport
+from .session_lock import (
+    BUSY_PAUSE,
+    FileSessionLock,
+    SessionLock,
+    check_session_lock,
+    session_held,
+)
 
 _log: Final = logging.getLogger("antigravity_sync.pool")
 
@@ -81,6 +87,8 @@ class AgentPool:
         max_idle: Seconds after which a process without agents ends.
         max_lifetime: Seconds after which a process gets no more agents, and ends with its last.
         min_processes: How many processes, once started, are kept though nobody needs them.
+        session_lock: What holds a session against all other pools; `None` is files in `save_dir`,
+            which pools on this machine see.
         options: single fields of `AgentConfig`, which override those of `config`.
 
     Raises:
@@ -99,9 +107,13 @@ class AgentPool:
         max_idle: float | None = 300.0,
         max_lifetime: float | None = 3600.0,
         min_processes: int = 0,
+        session_lock: SessionLock | None = None,
         **options: Any,
     ) -> None:
         self._config = config_of(config, options)
+        if session_lock is not None:
+            check_session_lock(session_lock)
+        self._session_lock = session_lock
         if self._config.conversation_id is not None:
             raise ConfigError(
                 "a pool's agents cannot all have one conversation_id; use session(key) instead"
@@ -144,8 +156,8 @@ class AgentPool:
     def session(self, key: str, *, timeout: Timeout = CONFIGURED) -> Iterator[Agent]:
         """Lease an agent with the conversation of this key, begun if there is none yet.
 
-        One caller has it at a time, in all processes that use the same `save_dir` on this machine;
-        others wait.
+        One caller has it at a time, in all processes that use the same `save_dir` on this machine
+        or the same `session_lock`; others wait.
 
         Args:
             key: Any text, such as the id of a user.
@@ -158,6 +170,7 @@ class AgentPool:
             ConversationBusyError: Somebody else had the conversation for the whole timeout.
             LaunchError: It could not be started.
             PoolClosedError: The pool is closed or being drained.
+            PoolError: The `session_lock` failed.
             PoolFullError: Too many wait already.
             PoolTimeoutError: All were in use for the whole timeout.
         """
@@ -166,8 +179,11 @@ class AgentPool:
         options = {"conversation_id": key, "resume": "auto"}
         self._config.evolve(**options)  # refuses a bad key before anybody waits
         deadline = self._deadline(timeout)
-        save_dir = os.fspath(self._config.save_dir)
-        with session_held(save_dir, key, deadline), self._leased(deadline, options) as agent:
+        lock = self._session_lock
+        if lock is None:
+            # Beside the conversations, whose own locks are held by agents.
+            lock = FileSessionLock(os.path.join(self._config.save_dir, ".locks"))
+        with session_held(lock, key, deadline), self._leased(deadline, options) as agent:
             yield agent
 
     @contextlib.contextmanager

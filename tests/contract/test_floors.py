@@ -61,8 +61,10 @@ FLOORS: Final = (
     (
         "turn",
         "agent",
+        "serving",
         "harness",
         "_leases",
+        "session_lock",
         "pool",
         "wire",
         "connections",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -15,6 +16,7 @@ from antigravity_sync.errors import (
     AgentClosedError,
     ConfigError,
     ConversationBusyError,
+    HarnessNotFoundError,
     PoolClosedError,
     PoolTimeoutError,
     SessionLostError,
@@ -268,3 +270,50 @@ def test_session_when_there_is_no_save_dir_or_no_key_then_refused():
         raise AssertionError
     with pytest.raises(ConfigError, match="empty"), AgentPool(save_dir="x").session(""):
         raise AssertionError
+
+
+class Ledger:
+    """A lock of a user's own: in memory, and with a record of who had it when."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, threading.Lock] = {}
+        self.log: list[str] = []
+
+    @contextlib.contextmanager
+    def held(self, key: str, *, timeout: float | None) -> Iterator[None]:
+        lock = self._locks.setdefault(key, threading.Lock())
+        if not lock.acquire(timeout=-1 if timeout is None else timeout):
+            raise ConversationBusyError("somebody else has it; try later")
+        self.log.append(f"take {key}")
+        try:
+            yield
+        finally:
+            self.log.append(f"free {key}")
+            lock.release()
+
+
+def test_session_when_the_lock_is_the_users_own_then_it_holds_pools_apart(make_pool, tmp_path):
+    """It is free again however a lease ends: its end, an error, an interrupt, no agent at all."""
+    ledger = Ledger()
+    with (
+        ScriptedModel(echoing, loop=True) as model,
+        make_pool(model, save_dir=tmp_path / "saved", session_lock=ledger) as pool,
+        make_pool(model, save_dir=tmp_path / "saved", session_lock=ledger) as other,
+    ):
+        with pool.session("ada") as agent:
+            assert agent.chat("I am ada").text == "ada"
+            with pytest.raises(ConversationBusyError, match="somebody else has it"):
+                other.session("ada", timeout=0.05).__enter__()
+        with other.session("ada") as agent:
+            assert agent.chat("who?").text == "ada"
+        for error in (ValueError("mine"), KeyboardInterrupt()):
+            with pytest.raises(type(error)), pool.session("ada"):
+                raise error
+        missing = tmp_path / "none"
+        broken = make_pool(
+            model, save_dir=tmp_path / "saved", session_lock=ledger, harness_path=missing
+        )
+        with pytest.raises((ConfigError, HarnessNotFoundError)):
+            broken.session("ada").__enter__()
+        assert not os.path.exists(tmp_path / "saved" / ".locks")
+    assert ledger.log == ["take ada", "free ada"] * 5
