@@ -18,6 +18,7 @@ from .responses import CloseReport
 from .serving import HarnessServer
 
 if TYPE_CHECKING:
+    from ._runtime.plan import Plan, Wanted
     from ._runtime.shared import SharedHost
 
 #: Options of the process, which its agents cannot have each for itself.
@@ -70,7 +71,7 @@ class Harness:
                     "of its agents"
                 )
         agent = Agent(self._config.evolve(**options))
-        agent._shared = self
+        agent._place = self
         return agent
 
     def start(self, *, timeout: Timeout = CONFIGURED) -> Harness:
@@ -200,6 +201,12 @@ class Harness:
 
     # ── for its agents ──────────────────────────────────────────────────────────────────────────
 
+    def _plan(self, config: AgentConfig, earlier: Wanted | None = None) -> Plan:
+        """Return the plan for an agent with these options."""
+        from ._runtime.plan import Plan  # with the runtime, as `Agent.start` does
+
+        return Plan.make(config, earlier)
+
     def _running(self, deadline: Deadline) -> SharedHost:
         """Return the process, started if it is not running; one at a time does that."""
         from ._runtime.shared import SharedHost  # with the runtime, as `Agent.start` does
@@ -226,6 +233,14 @@ class Harness:
             return shared
         finally:
             self._lock.release()
+
+    def _join(self, deadline: Deadline) -> SharedHost:
+        """Return the process, with a seat on it for an engine that is about to be opened."""
+        while True:
+            shared = self._running(deadline)
+            if shared.take_seat():
+                return shared
+            shared.close(self._config.close_timeout)  # waits for whoever ends it
 
     def _retire(self) -> None:
         """Clean up after a process that has ended by itself."""

@@ -48,6 +48,10 @@ class SharedHost:
         self._tap = tap
         self._owner_pid = os.getpid()
         self._closing = threading.Lock()
+        #: Over the seats; whoever takes one while it is about to end gets none.
+        self._seating = threading.Lock()
+        self._seats = 0
+        self._is_ending = False
         self._report: CloseReport | None = None
         self.is_held = False
         host.on_empty = self._emptied
@@ -79,6 +83,22 @@ class SharedHost:
             raise
         return shared
 
+    def take_seat(self) -> bool:
+        """Keep it for an engine that is about to be opened; return `False` if it ends already."""
+        with self._seating:
+            if not self._is_ending:
+                self._seats += 1
+            return not self._is_ending
+
+    def part(self, deadline: Deadline) -> None:
+        """Give a seat back: the engine has come, or will not.
+
+        Blocks for the end of the process if nobody else uses or holds it, about until the deadline.
+        """
+        with self._seating:
+            self._seats -= 1
+        self._emptied(deadline)
+
     @property
     def is_ours(self) -> bool:
         """Whether this process started it, and not a parent before a fork."""
@@ -100,6 +120,8 @@ class SharedHost:
         Blocks at most `timeout` seconds, and a second more where something must be killed.
         """
         deadline = Deadline.after(self.clock, timeout)
+        with self._seating:
+            self._is_ending = True
         with self._closing:
             if self._report is None:
                 self._report = self._close(deadline)
@@ -107,7 +129,11 @@ class SharedHost:
 
     def _emptied(self, deadline: Deadline) -> None:
         """Close it after its last conversation, unless somebody holds it or closes it already."""
-        if self.is_held or not self._closing.acquire(blocking=False):
+        with self._seating:
+            if self.is_held or self._seats or self.host.guests:
+                return
+            self._is_ending = True
+        if not self._closing.acquire(blocking=False):
             return
         try:
             if self._report is None:

@@ -12,9 +12,16 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from antigravity_sync import Agent, AgentConfig, Capabilities, Harness, Hooks, policy, tool
-from antigravity_sync.errors import ConfigError, ModelError, SessionLostError
+from antigravity_sync._clock import Deadline, MonotonicClock
+from antigravity_sync.errors import (
+    ConfigError,
+    ConversationNotFoundError,
+    ModelError,
+    SessionLostError,
+)
 from antigravity_sync.testing import ModelRequest, ScriptedModel, call, http_error
-from tests.gates import Gate, Task, wait_until
+from tests.gates import CEILING, Gate, Task, wait_until
+from tests.leaks import children
 from tests.versions import harness_path
 
 pytestmark = pytest.mark.real
@@ -310,3 +317,36 @@ def test_harness_when_dropped_then_its_process_ends(make_harness, temporary):
         assert len(caught) == 2
         wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of the process")
         wait_until(lambda: list(temporary.iterdir()) == [], "the end of its directory")
+
+
+def test_process_when_its_first_agent_cannot_start_then_it_ends(make_harness, tmp_path):
+    """Nobody holds it, and nobody has come; for the next agent there is another."""
+    with ScriptedModel("here") as model:
+        harness = make_harness(model, save_dir=tmp_path / "saved")
+        with pytest.raises(ConversationNotFoundError):
+            harness.agent(conversation_id="none", resume="must").start()
+        assert not harness.is_started
+        assert children() == []
+        with harness.agent() as agent:
+            assert agent.chat("hello").text == "here"
+        assert not harness.is_started
+
+
+def test_agent_when_it_comes_as_the_last_one_leaves_then_it_gets_a_process(make_harness):
+    """The old one ends; an agent that has a seat already keeps it."""
+    with ScriptedModel("here", loop=True) as model:
+        harness = make_harness(model)
+        for _ in range(3):
+            first, second = harness.agent().start(), harness.agent()
+            shared = harness._shared
+            leaving = Task(first.close)
+            wait_until(lambda shared=shared: shared._is_ending, "the end of the process")
+            assert second.start().chat("hello").text == "here"
+            leaving.result()
+            assert second.pid != first.pid
+            seat = harness._join(Deadline.after(MonotonicClock(), CEILING))
+            pid = second.pid
+            second.close()
+            assert harness.pid == pid
+            seat.part(Deadline.after(MonotonicClock(), CEILING))
+            assert not harness.is_started
