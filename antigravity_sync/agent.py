@@ -9,7 +9,7 @@ import warnings
 import weakref
 from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from ._clock import Clock, Deadline, MonotonicClock
 from ._core.phases import Phase
@@ -28,8 +28,9 @@ from .triggers import check_message
 
 if TYPE_CHECKING:
     from ._runtime.engine import Engine
-    from ._runtime.plan import Wanted
-    from ._runtime.shared import SharedHost
+    from ._runtime.plan import Plan, Wanted
+    from .connections import Connection, ConnectionStrategy
+    from .connections._place import Place
     from .turn import Turn
 
 _log: Final = logging.getLogger("antigravity_sync.agent")
@@ -47,15 +48,8 @@ class CancelHandle:
         return agent is not None and agent.cancel()
 
 
-class _Shared(Protocol):
-    """A process that several agents use; see `Harness`."""
-
-    def _running(self, deadline: Deadline) -> SharedHost:
-        """Return it, started if need be."""
-
-
 class Agent:
-    """A conversation with a harness process of its own.
+    """A conversation with a harness process of its own, or on a connection.
 
     Nothing is spawned before `start()` or `with`. After `close()` or a loss it can be started
     again: with a `save_dir` it goes on with its conversation, without one it begins a new one.
@@ -65,16 +59,32 @@ class Agent:
 
     Args:
         config: The options, or
+        connection: Where the conversation takes place, if not on a harness of its own: a
+            `ConnectionStrategy`, or a `Connection`, which serves for one start. Without a `config`
+            that of a `LocalConnectionStrategy` or `RemoteConnectionStrategy` holds.
         options: single fields of `AgentConfig`, which override those of `config`.
 
     Raises:
-        ConfigError: An option does not exist or has a bad value.
+        ConfigError: An option does not exist, has a bad value, or would be ignored on this
+            connection.
     """
 
-    def __init__(self, config: AgentConfig | None = None, /, **options: Any) -> None:
-        self._config = config_of(config, options)
-        #: The process it shares with others, set by `Harness.agent`.
-        self._shared: _Shared | None = None
+    def __init__(
+        self,
+        config: AgentConfig | None = None,
+        /,
+        *,
+        connection: Connection | ConnectionStrategy | None = None,
+        **options: Any,
+    ) -> None:
+        #: Where it takes place, if not on a process of its own; `Harness.agent` sets it too.
+        self._place: Place | None = None
+        if connection is None:
+            self._config = config_of(config, options)
+        else:
+            from .connections._place import placed  # only now: few agents have one
+
+            self._config, self._place = placed(connection, config, options)
         self._clock: Clock = MonotonicClock()
         self._lock = threading.Lock()
         self._lock_pid = os.getpid()
@@ -105,7 +115,7 @@ class Agent:
         # importing this package would cost a program that imports it and starts no agent. And
         # all of it: a child that is forked while a thread imports a module waits for that for ever.
         from . import turn as _  # noqa: F401 - for `stream`
-        from ._runtime.engine import Engine
+        from ._runtime import engine as _engine  # noqa: F401
         from ._runtime.plan import Plan
 
         seconds = seconds_of(timeout, self._config.start_timeout)
@@ -114,11 +124,11 @@ class Agent:
                 self._engine.check_fork()
                 return self
             self._retire()
-            plan = Plan.make(self._config, self._earlier)
+            make = Plan.make if self._place is None else self._place._plan
+            plan = make(self._config, self._earlier)
             deadline = Deadline.after(self._clock, seconds)
             try:
-                host = None if self._shared is None else self._shared._running(deadline).host
-                self._engine = Engine.open(plan, deadline, self._clock, host)
+                self._engine = self._open(plan, deadline)
                 self._finalizer = weakref.finalize(self, _dropped, self._engine)
                 self._finalizer.atexit = False
                 return self  # noqa: TRY300 - inside, because an interrupt may come before it too
@@ -128,6 +138,17 @@ class Agent:
             except BaseException:  # unwinding: whoever is interrupted here has no agent to close
                 self._retire()
                 raise
+
+    def _open(self, plan: Plan, deadline: Deadline) -> Engine:
+        from ._runtime.engine import Engine
+
+        if self._place is None:
+            return Engine.open(plan, deadline, self._clock)
+        joined = self._place._join(deadline)
+        try:
+            return Engine.open(plan, deadline, self._clock, joined.host)
+        finally:
+            joined.part(Deadline.after(self._clock, self._config.close_timeout))
 
     def _start_lock(self) -> threading.Lock:
         # One that a thread of the parent held at a fork would be held for ever in the child.

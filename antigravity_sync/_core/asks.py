@@ -67,6 +67,12 @@ class Ask:
     questions: tuple[JsonObject, ...] = ()
 
 
+def hook_name(wire_name: str) -> str:
+    """Return the name of a hook as `Hooks` has it."""
+    name = wire_name.removeprefix("LIFECYCLE_HOOK_").lower()
+    return name if name.startswith("on_") else f"on_{name}"
+
+
 @attrs.define
 class AskTable:
     """Open asks by key, and the keys of those that were closed."""

@@ -14,6 +14,9 @@ from ..responses import Action, JsonObject
 #: Wire name of giving the structured answer.
 FINISH: Final = "finish"
 
+#: Name of the member by which a connection tells what a step does; no harness sends it.
+TOLD_ACTION: Final = "toldAction"
+
 #: Wire name of what a tool of an MCP server does.
 MCP_TOOL: Final = "mcpTool"
 
@@ -44,7 +47,7 @@ RUN_COMMAND: Final = "runCommand"
 
 def is_known(frame: StepFrame) -> bool:
     """Return whether the action of a step is one that this SDK knows."""
-    return frame.action in _ACTIONS or frame.action in OTHER_ACTIONS
+    return frame.action in _ACTIONS or frame.action in OTHER_ACTIONS or frame.action == TOLD_ACTION
 
 
 def read_action(frame: StepFrame) -> Action | None:
@@ -54,6 +57,8 @@ def read_action(frame: StepFrame) -> Action | None:
     """
     known = _ACTIONS.get(frame.action)
     if known is None:
+        if frame.action == TOLD_ACTION:
+            return _told_action(frame.payload)
         if not frame.action or frame.action in OTHER_ACTIONS:
             return None
         return Action(frame.action, extra=frame.payload)
@@ -66,6 +71,17 @@ def read_action(frame: StepFrame) -> Action | None:
     if name == "start_subagent":
         subagent = _subagent_name(members)
     return Action(name, from_step(name, members), result or None, subagent)
+
+
+def _told_action(payload: JsonObject) -> Action:
+    args, result, extra = (payload.get(name) for name in ("args", "result", "extra"))
+    return Action(
+        _text(payload.get("name")),
+        args if isinstance(args, dict) else {},
+        result if isinstance(result, dict) else None,
+        _text(payload.get("subagent_name")) or None,
+        extra if isinstance(extra, dict) else {},
+    )
 
 
 def mcp_action(server: str, tool: str, args: JsonObject) -> Action:

@@ -12,7 +12,7 @@ from .. import _messages as m
 from .._clock import Deadline
 from .._core import answers
 from .._core.actions import Failure, FailureKind
-from .._core.asks import Ask, AskKey, AskKind
+from .._core.asks import Ask, AskKey, AskKind, hook_name
 from .._core.inputs import Decided
 from .._core.replies import Reply, Unheard
 from .._core.state import State
@@ -131,11 +131,24 @@ class Direct:
         self.engine = engine
         self._hooks = hooks
         self._turn: DirectTurn | None = None
+        #: Why the turn that ended last was stopped early, `None` if it was not.
+        self.stop_reason: str | None = None
         self._sending = threading.Lock()
         self._reading = threading.Lock()
         self._asked: OrderedDict[AskKey, Ask] = OrderedDict()
         self._lock = threading.Lock()
         engine.listen(self._take_frame, self)
+
+    @property
+    def asked_hooks(self) -> frozenset[str]:
+        """Names of the hooks that the reader is asked for.
+
+        A harness without hooks asks for confirmations instead, which are as good as one.
+        """
+        names = {hook_name(hook) for hook in self._hooks}
+        if not self.engine.turns.dialect.has_pre_tool_hook:
+            names.add("on_pre_tool")
+        return frozenset(names)
 
     # ── the pump's side ─────────────────────────────────────────────────────────────────────────
 
@@ -230,6 +243,7 @@ class Direct:
                 )
             deadline = Deadline.after(clock, timeout)
             turn = DirectTurn(turns.new_id(), deadline, timeout)
+            self.stop_reason = None
             self._turn = turns.run(turn, parts, trigger)
         finally:
             self._sending.release()
@@ -271,6 +285,7 @@ class Direct:
             got = TurnEnd(ChatResponse(), Failure(FailureKind.TIMEOUT))
         if self._turn is turn:
             self._turn = None
+            self.stop_reason = got.response.stop_reason
         if got.failure is None:
             return None
         if got.failure.kind is FailureKind.CLOSED:

@@ -321,6 +321,7 @@ class Engine:
             UsageError: The agent is closed, or calls itself.
         """
         roles.refuse_inside(self.label, "reset()")
+        self._host.check_reset()
         claim = self.turns.claim(deadline)
         try:
             self._mailbox.post(Detach())
@@ -383,7 +384,8 @@ class Engine:
     def circumstances(self, timeout: float | None = None) -> Circumstances:
         """Return the facts that errors tell."""
         stderr = self._host.stderr
-        return Circumstances(self.version, stderr.text(), timeout, stderr.redact)
+        find = self._host.find_error
+        return Circumstances(self.version, stderr.text(), timeout, stderr.redact, find)
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────
 

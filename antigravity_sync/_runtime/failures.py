@@ -56,12 +56,14 @@ class Circumstances:
         stderr_tail: Last lines of the harness's stderr.
         timeout: The turn's budget in seconds.
         redact: Takes secrets out of what others have said.
+        find_error: Returns the error that a message stands for, `None` if it is just that.
     """
 
     harness_version: str | None = None
     stderr_tail: str = ""
     timeout: float | None = None
     redact: Callable[[str], str] = str
+    find_error: Callable[[str], Exception | None] = lambda _message: None
 
 
 def make_error(
@@ -74,6 +76,8 @@ def make_error(
         response: What the turn had produced.
         about: Facts for the message.
     """
+    if (known := _known_error(failure, response, about)) is not None:
+        return known
     failure = attrs.evolve(failure, message=about.redact(failure.message))
     match failure.kind:
         case FailureKind.MODEL | FailureKind.TURN:
@@ -120,6 +124,16 @@ def make_error(
             return error
         case FailureKind.LOST:
             return lost_error(failure, response, about)
+
+
+def _known_error(
+    failure: Failure, response: ChatResponse | None, about: Circumstances
+) -> AntigravityError | None:
+    """Return the error that a failure stands for, with what the turn had produced."""
+    known = about.find_error(failure.message)
+    if isinstance(known, TurnError) and known.partial is None:
+        known.partial = response
+    return known if isinstance(known, AntigravityError) else None
 
 
 def _mcp_error(failure: Failure, about: Circumstances) -> McpServerError | None:

@@ -129,6 +129,17 @@ class BaseHost(abc.ABC):
             HarnessExitedError: It has; `when` says at what.
         """
 
+    def find_error(self, _message: str) -> Exception | None:
+        """Return the error that a failure's message stands for, `None` if it is just that."""
+        return None
+
+    def check_reset(self) -> None:  # noqa: B027 - most can
+        """Refuse to begin another conversation where there is only one.
+
+        Raises:
+            UsageError: There is only one.
+        """
+
     @abc.abstractmethod
     def hear_reason(self, reason: str) -> None:
         """Take in what a close frame gave as its reason."""

@@ -24,6 +24,8 @@ _STEP_EVENT: Final = frozenset({"seqNum", "timestampMicros", "stepUpdate"})
 _STEP_CORE: Final = schema.STEP_FIELDS - schema.STEP_ACTIONS
 _UNDERSCORE: Final = re.compile(r"_([a-z0-9])")
 _READABLE: Final = 200
+#: By which a connection that is no harness tells what a step does.
+_TOLD_ACTION: Final = "toldAction"
 _scan: Final[Callable[[str, int], tuple[Any, int]]] = vars(json.JSONDecoder())["scan_once"]
 
 _COUNTERS: Final = (
@@ -150,6 +152,8 @@ def _step_rest(frame: m.StepFrame, step: dict[str, Any]) -> None:
         if key in schema.STEP_ACTIONS:
             if key != "error" and not frame.action and value is not None:
                 frame.action, frame.payload = key, _object(value)
+        elif key == _TOLD_ACTION:
+            frame.action, frame.payload = key, _object(value)
         elif key not in _STEP_CORE:
             drift.note("StepUpdate.member", key)
             extra[key] = value

@@ -113,6 +113,22 @@ class Connection(abc.ABC):
         raise ConfigError(f"{type(self).__name__} has no hooks; use another connection for them")
 
     @property
+    def asked_hooks(self) -> frozenset[str]:
+        """Names of the hooks that it asks for, as `Hooks` has them; none unless it says so.
+
+        An `Agent` with policies needs `"on_pre_tool"`, without which it could enforce none of them.
+        """
+        return frozenset()
+
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the last turn whose steps were read to the end was stopped early, if it was.
+
+        Such as `MAX_TOOL_CALLS_EXCEEDED` for a `Budget`.
+        """
+        return None
+
+    @property
     def usage(self) -> Usage:
         """Tokens of the conversation so far; nothing where that is not known."""
         return Usage()

@@ -36,7 +36,7 @@ _HOOKS: Final = {
     "on_stop": "LIFECYCLE_HOOK_STOP",
 }
 #: Options that only an agent can honour.
-_OF_AN_AGENT: Final = ("hooks", "triggers", "response_schema", "tool_workers")
+OF_AN_AGENT: Final = ("hooks", "triggers", "response_schema", "tool_workers")
 
 
 class DirectConnection(Connection):
@@ -64,6 +64,19 @@ class DirectConnection(Connection):
     @property
     def usage(self) -> Usage:
         return self._direct.engine.board.snapshot.usage
+
+    @property
+    def stop_reason(self) -> str | None:
+        return self._direct.stop_reason
+
+    @property
+    def asked_hooks(self) -> frozenset[str]:
+        return self._direct.asked_hooks
+
+    @property
+    def config(self) -> AgentConfig:
+        """The options that it was made with."""
+        return self._config
 
     def receive_steps(self) -> Iterator[Step]:
         turn = self._direct.turn
@@ -125,7 +138,7 @@ class DirectStrategy(ConnectionStrategy):
     def __init__(self, config: AgentConfig, hooks: Iterable[str]) -> None:
         if not isinstance(config, AgentConfig):
             raise ConfigError(f"config must be an AgentConfig, not {type(config).__name__}")
-        for name in _OF_AN_AGENT:
+        for name in OF_AN_AGENT:
             if getattr(config, name):
                 raise ConfigError(
                     f"a connection runs no code of yours, so {name} would be ignored; leave it "
@@ -153,6 +166,11 @@ class DirectStrategy(ConnectionStrategy):
                 )
             ]
         )
+
+    @property
+    def config(self) -> AgentConfig:
+        """The options."""
+        return self._config
 
     @abc.abstractmethod
     def _open(self, deadline: Deadline) -> Engine:

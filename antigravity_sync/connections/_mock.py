@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .._messages import prompt_text
 from ..content import Prompt, prompt_parts
@@ -26,6 +26,7 @@ class MockConnection(Connection):
         sent_prompts: Text of each prompt that was sent, in order.
         sent_triggers: Text of each trigger notification.
         sent_answers: Each answer, as the name of its method and its arguments.
+        asked_hooks: Names of the hooks that it says it asks for; none.
         halts: How many halts were requested.
         is_connected: Whether it was not disconnected yet.
     """
@@ -34,6 +35,7 @@ class MockConnection(Connection):
         self._conversation_id = conversation_id
         self._is_idle = True
         self._usage = Usage()
+        self._asked_hooks: frozenset[str] = frozenset()
         self._lock = threading.Lock()
         self.steps_to_yield: list[Step | Exception] = []
         self.sent_prompts: list[str] = []
@@ -63,6 +65,15 @@ class MockConnection(Connection):
     @usage.setter
     def usage(self, value: Usage) -> None:
         self._usage = value
+
+    @property
+    def asked_hooks(self) -> frozenset[str]:
+        """Names of the hooks that it says it asks for: what was set."""
+        return self._asked_hooks
+
+    @asked_hooks.setter
+    def asked_hooks(self, value: Iterable[str]) -> None:
+        self._asked_hooks = frozenset(value)
 
     def receive_steps(self) -> Iterator[Step]:
         while True:

@@ -103,7 +103,7 @@ class RemoteConnectionStrategy(DirectStrategy):
         from .._runtime.engine import Engine  # only now, as `Agent.start` does
 
         plan = self._plan(self._rendered)
-        return Engine.open(plan, deadline, deadline.clock, self._running(deadline).host)
+        return Engine.open(plan, deadline, deadline.clock, self._join(deadline).host)
 
     def _plan(self, config: AgentConfig, earlier: Wanted | None = None) -> Plan:
         """Return the plan for an agent with these options, in place of `Plan.make`.
@@ -117,15 +117,15 @@ class RemoteConnectionStrategy(DirectStrategy):
         refuse_options(config)
         return plan_remote(config, earlier or Wanted(*self._wanted))
 
-    def _running(self, _deadline: Deadline) -> Joined:
+    def _join(self, _deadline: Deadline) -> _Joined:
         """Return a host at the address; it is reached when an engine connects to it."""
         from .._runtime.remote import RemoteHost
 
-        return Joined(RemoteHost(self._endpoint))
+        return _Joined(RemoteHost(self._endpoint))
 
 
 @attrs.frozen
-class Joined:
+class _Joined:
     """What stands in place of a process that several agents share.
 
     Attributes:
@@ -133,3 +133,6 @@ class Joined:
     """
 
     host: RemoteHost
+
+    def part(self, _deadline: Deadline) -> None:
+        """Nothing: the harness is not ours."""

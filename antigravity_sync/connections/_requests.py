@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from .._core.asks import Ask, AskKind
+from .._core.asks import Ask, AskKind, hook_name
 from ..questions import Question
 from ..responses import JsonObject, Step
 
@@ -34,6 +34,7 @@ class HookRequest:
         name: The tool concerned, `""` if none is.
         args: The call's arguments in the spelling of steps; for other hooks what the harness says.
         call_id: The harness's id of the call, `""` if it has none.
+        server_name: The MCP server whose tool it is, `""` for others.
     """
 
     request_id: str
@@ -41,6 +42,7 @@ class HookRequest:
     name: str
     args: JsonObject
     call_id: str = ""
+    server_name: str = ""
 
 
 @attrs.frozen
@@ -98,10 +100,8 @@ def as_request(ask: Ask, where: str) -> Request:
             raw = ask.raw_args
             return ToolRequest(ask.call_id, ask.name, raw if isinstance(raw, dict) else {})
         case AskKind.HOOK | AskKind.POLICY:
-            hook = ask.hook_type.removeprefix("LIFECYCLE_HOOK_").lower()
-            if not hook.startswith("on_"):
-                hook = f"on_{hook}" if hook else "policy"
-            return HookRequest(ask.key[-1], hook, ask.name, ask.args, ask.call_id)
+            hook = hook_name(ask.hook_type) if ask.hook_type else "policy"
+            return HookRequest(ask.key[-1], hook, ask.name, ask.args, ask.call_id, ask.server_name)
         case AskKind.CONFIRMATION:
             return ConfirmationRequest(where, ask.index, ask.name, ask.args)
         case AskKind.QUESTIONS:

@@ -71,7 +71,8 @@ class _Offline(ast.NodeTransformer):
         self.generic_visit(node)
         makes_agent = isinstance(node.func, ast.Name) and node.func.id in MAKERS
         given = {keyword.arg for keyword in node.keywords}
-        if makes_agent and None not in given and "harness_path" not in given:
+        has_own = given & {None, "harness_path", "connection"}
+        if makes_agent and not has_own:
             for name in ("base_url", "api_key"):
                 node.keywords.append(ast.keyword(name, ast.Name(f"_{name}", ast.Load())))
         return node
