@@ -1,7 +1,8 @@
-"""One contract for every connection: local on the real harness, mock, and one of a user's own."""
+"""One contract for every connection: local and remote on the real harness, mock, a user's own."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,13 +10,14 @@ from pathlib import Path
 import attrs
 import pytest
 
-from antigravity_sync import AgentConfig, Step
+from antigravity_sync import AgentConfig, Harness, Step
 from antigravity_sync.connections import (
     Connection,
     ConnectionStrategy,
     Conversation,
     LocalConnectionStrategy,
     MockConnection,
+    RemoteConnectionStrategy,
     Text,
 )
 from antigravity_sync.errors import AgentClosedError, ConfigError, UsageError
@@ -147,9 +149,19 @@ def local_peer(version: str, place: Path, model: ScriptedModel, gate: ModelGate,
     return Peer(LocalConnectionStrategy(config).connect(), say.append, gate.release)
 
 
-@pytest.fixture(params=["mock", "own", *VERSIONS])
+def remote_peer(harness: Harness, model: ScriptedModel, gate: ModelGate, say: list) -> Peer:
+    config = AgentConfig(contain_workspaces=False, **model.agent_options())
+    server = harness.serve()
+    where = {"host": server.host, "port": server.port, "key": server.token}
+    return Peer(RemoteConnectionStrategy(config, **where).connect(), say.append, gate.release)
+
+
+REMOTE = [f"remote {version}" for version in VERSIONS]
+
+
+@pytest.fixture(params=["mock", "own", *VERSIONS, *REMOTE])
 def peer(request: pytest.FixtureRequest, tmp_path: Path, _leaves_nothing: None) -> Iterator[Peer]:
-    """Give a connection of each kind; the local ones on each version of the harness."""
+    """Give a connection of each kind; local and remote ones on each version of the harness."""
     if request.param == "mock":
         yield mock_peer()
     elif request.param == "own":
@@ -162,8 +174,13 @@ def peer(request: pytest.FixtureRequest, tmp_path: Path, _leaves_nothing: None) 
             text = say[-1]
             return chunks(text[:4], gate, text[4:])
 
-        with ScriptedModel(always(answer)) as model:
-            made = local_peer(request.param, tmp_path, model, gate, say)
+        where, _, version = request.param.rpartition(" ")
+        with ScriptedModel(always(answer)) as model, contextlib.ExitStack() as stack:
+            if where:
+                harness = Harness(harness_path=harness_path(version), env={"HOME": str(tmp_path)})
+                made = remote_peer(stack.enter_context(harness), model, gate, say)
+            else:
+                made = local_peer(version, tmp_path, model, gate, say)
             yield made
             made.connection.disconnect()
 
