@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from .._clock import Deadline
+from .._clock import Deadline, MonotonicClock
 from .._runtime.hosting import ForeignHost
 from .._runtime.plan import Plan, Wanted
 from .._transport.channel import Channel, Closed, LinkDownError
@@ -49,6 +49,8 @@ _HONOURED: Final = frozenset(
 _MARK: Final = "connection error "
 #: How many errors are kept; each is asked for at the end of its turn.
 _KEPT_ERRORS: Final = 64
+#: Seconds for the pump's reader to hand over what a connection said before it was lost.
+_LAST_FRAMES: Final = 0.25
 #: Seconds that a connection may take to end beyond the budget of a close.
 _END_GRACE: Final = 0.25
 
@@ -242,14 +244,23 @@ class BridgedHost(ForeignHost):
 
     def _read(self) -> None:
         while (link := self._turns.get()) is not None:
-            error = ""
+            error, is_lost = "", False
             try:
                 for step in self.connection.receive_steps():
                     link.show(step)
                 link.wait_answered()
             except Exception as failure:  # noqa: BLE001 - boundary: a connection of a user's; whoever waits for the turn is told
                 error = self.keep(failure)
+                is_lost = isinstance(failure, AntigravityError) and not failure.session_usable
             link.end_turn(error)
+            if is_lost:
+                self._lose()
+
+    def _lose(self) -> None:
+        """Tell the engine that the connection says of itself that nothing more will come of it."""
+        last_frames = Deadline.after(MonotonicClock(), _LAST_FRAMES)
+        for guest in self.guests:
+            guest.take_exit(None, last_frames)
 
     def end_connection(self, deadline: Deadline) -> None:
         """Disconnect, and end the thread; once.
@@ -327,8 +338,12 @@ class MemoryLink:
         self._take(text)
 
     def try_send_halt(self, text: str) -> bool:
-        """Never: a connection of a user's may block, which a signal handler must not."""
-        return False
+        """Send a halt, unless this may be a signal handler: a user's connection may take a lock."""
+        if threading.current_thread() is threading.main_thread():
+            return False
+        with contextlib.suppress(LinkDownError):
+            self.send_halt(text)
+        return True
 
     def _take(self, text: str) -> None:
         event = json.loads(text)

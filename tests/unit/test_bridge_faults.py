@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 
 import pytest
 
@@ -18,10 +19,12 @@ from antigravity_sync.errors import (
     HarnessNotFoundError,
     LaunchError,
     RateLimitError,
+    SessionLostError,
     TurnError,
     UsageError,
 )
 from antigravity_sync.responses import Step
+from tests.gates import CEILING, Gate, Task, wait_until
 
 
 def said(index: int, text: str) -> Step:
@@ -97,6 +100,49 @@ def test_agent_when_a_turn_fails_then_the_error_is_fresh_with_its_facts_and_part
         assert copy.copy(error).http_code == 429
         mock.steps_to_yield = [said(1, "well")]
         assert agent.chat("again").text == "well"
+
+
+def test_agent_when_the_connection_is_lost_for_good_then_so_is_its_session() -> None:
+    """The turn fails with that, and later calls say so; a start with a strategy connects anew."""
+    made: list[MockConnection] = []
+
+    class Mocks(ConnectionStrategy):
+        def connect(self) -> MockConnection:
+            made.append(MockConnection("m"))
+            made[-1].steps_to_yield = [said(1, "well")]
+            return made[-1]
+
+    agent = Agent(connection=Mocks())
+    with agent:
+        made[0].steps_to_yield = [said(1, "x"), SessionLostError("gone; start again")]
+        with pytest.raises(SessionLostError, match="gone"):
+            agent.chat("hi")
+        wait_until(lambda: not agent.is_started, "the end of the session")
+        with pytest.raises(SessionLostError):
+            agent.chat("again")
+        assert agent.start().chat("hello").text == "well"
+    assert [each.is_connected for each in made] == [False, False]
+
+
+def test_agent_when_cancelled_inside_a_hook_then_the_halt_goes_out_at_once() -> None:
+    """From another thread; the pump is in the hook and could not send it."""
+    gate, halted = Gate(), threading.Event()
+
+    class Halting(MockConnection):
+        def send_halt_request(self) -> None:
+            super().send_halt_request()
+            halted.set()
+
+    mock = Halting("m")
+    mock.asked_hooks = frozenset({"on_pre_tool"})
+    mock.steps_to_yield = [asks("view_file", "a"), said(1, "x")]
+    with Agent(connection=mock, hooks=[Hooks(on_pre_tool=lambda _: gate.pass_through())]) as agent:
+        chat = Task(lambda: agent.chat("hi"))
+        gate.wait_arrived()
+        assert Task(agent.cancel).result()
+        assert halted.wait(CEILING)
+        gate.open()
+        assert chat.result().cancelled
 
 
 def test_agent_when_it_has_no_rules_then_calls_that_change_things_are_refused() -> None:
