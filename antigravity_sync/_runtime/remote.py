@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import urllib.parse
-from typing import Final
 
 from .._clock import Deadline
 from .._paths import PATH_TOOLS
 from .._transport.channel import Channel
 from .._transport.link import Link
+from .._transport.reach import APP_DATA_HEADER, VERSION_HEADER
 from .._wire.dialect import Dialect
 from .._wire.frames import Endpoint
 from .._wire.redact import Redactor
@@ -18,10 +18,6 @@ from ..errors import ConfigError, HandshakeError
 from ..subagents import offered_tools
 from .hosting import ForeignHost
 from .plan import Plan, Wanted
-
-#: What a served harness tells of itself in its answer to the upgrade.
-_VERSION: Final = "x-antigravity-harness-version"
-_APP_DATA: Final = "x-antigravity-app-data"
 
 
 class RemoteHost(ForeignHost):
@@ -40,12 +36,12 @@ class RemoteHost(ForeignHost):
     def connect(self, deadline: Deadline) -> Channel:
         link = Link.connect(self._endpoint, deadline)
         try:
-            self._take_version(link.headers.get(_VERSION, ""))
+            self._take_version(link.headers.get(VERSION_HEADER, ""))
         except BaseException:
             link.abort()
             link.release()
             raise
-        self._app_data = urllib.parse.unquote(link.headers.get(_APP_DATA, ""))
+        self._app_data = urllib.parse.unquote(link.headers.get(APP_DATA_HEADER, ""))
         return link
 
     def _take_version(self, said: str) -> None:

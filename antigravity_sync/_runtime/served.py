@@ -5,12 +5,11 @@ from __future__ import annotations
 import urllib.parse
 from typing import Final
 
+from .._transport.reach import APP_DATA_HEADER, VERSION_HEADER
 from .._transport.relay import Target
 from .host import Host
 from .opening import REASONS
 
-_VERSION: Final = "X-Antigravity-Harness-Version"
-_APP_DATA: Final = "X-Antigravity-App-Data"
 #: How long the reason of a refusal may take to show up on stderr after the connection dropped.
 _REASON_GRACE: Final = 0.5
 
@@ -18,9 +17,9 @@ _REASON_GRACE: Final = 0.5
 def target_of(host: Host) -> Target:
     """Return a running harness as a client's target."""
     mark = host.stderr.mark()
-    headers = [(_APP_DATA, urllib.parse.quote(host.directories.app_data))]
+    headers = [(APP_DATA_HEADER, urllib.parse.quote(host.directories.app_data))]
     if host.dialect is not None:
-        headers.append((_VERSION, host.dialect.version))
+        headers.append((VERSION_HEADER, host.dialect.version))
 
     def find_reason() -> str:
         # Of two clients that are refused at once, one may hear the other's.

@@ -9,6 +9,9 @@ from typing import Final
 from .._wire.frames import Endpoint
 from ..errors import HandshakeError
 
+#: By what headers a served harness tells of itself in its answer to the upgrade.
+VERSION_HEADER: Final = "x-antigravity-harness-version"
+APP_DATA_HEADER: Final = "x-antigravity-app-data"
 #: How much of the body of a refusal is told.
 _SHOWN: Final = 300
 #: Seconds of silence before the system asks a peer whether it is there, and between its questions;

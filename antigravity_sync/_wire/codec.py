@@ -28,7 +28,8 @@ _READABLE: Final = 200
 _TOLD_ACTION: Final = "toldAction"
 _scan: Final[Callable[[str, int], tuple[Any, int]]] = vars(json.JSONDecoder())["scan_once"]
 
-_COUNTERS: Final = (
+#: Our name of each token count, and the wire's.
+COUNTERS: Final = (
     ("prompt_tokens", "promptTokenCount"),
     ("cached_tokens", "cachedContentTokenCount"),
     ("candidates_tokens", "candidatesTokenCount"),
@@ -191,7 +192,7 @@ def _state(value: dict[str, Any]) -> m.StateFrame:
 def _usage_of(value: Any) -> Usage:
     if type(value) is not dict:
         return Usage()
-    counts = {ours: _int(value[theirs]) for ours, theirs in _COUNTERS if theirs in value}
+    counts = {ours: _int(value[theirs]) for ours, theirs in COUNTERS if theirs in value}
     return Usage(**counts, service_tier=_str(value.get("serviceTier")) or None)
 
 

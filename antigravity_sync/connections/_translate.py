@@ -13,6 +13,7 @@ from typing import Any, Final
 import attrs
 
 from .._core.toolsteps import TOLD_ACTION
+from .._wire.codec import COUNTERS
 from ..content import Audio, Document, Image, Prompt, SlashCommand, Video
 from ..errors import ToolDispatchError
 from ..hooks import Decision, StopDecision
@@ -39,13 +40,6 @@ _HOOK_TYPES: Final = {
 }
 #: How a harness marks the step that shows the model a program's message.
 _TRIGGER: Final = "sender=automated_trigger"
-_COUNTERS: Final = {
-    "promptTokenCount": "prompt_tokens",
-    "cachedContentTokenCount": "cached_tokens",
-    "candidatesTokenCount": "candidates_tokens",
-    "thoughtsTokenCount": "thoughts_tokens",
-    "totalTokenCount": "total_tokens",
-}
 
 _StepKey = tuple[str, int]
 
@@ -99,7 +93,7 @@ class Frames:
         frames = []
         if usage not in (self._usage, Usage()):
             self._usage = usage
-            counts = {theirs: getattr(usage, ours) for theirs, ours in _COUNTERS.items()}
+            counts = {theirs: getattr(usage, ours) for ours, theirs in COUNTERS}
             total = {name: count for name, count in counts.items() if count is not None}
             frames.append(frame(usageUpdate={"total": total}))
         frames.append(self._state("STATE_FULLY_IDLE", error, stop_reason or ""))

@@ -95,6 +95,15 @@ class Terminal:
         os.write(self._master, b"\x04")
         return self.end()
 
+    def terminate(self) -> int:
+        """Send SIGTERM and return the exit code; once more if nothing comes of it, as above."""
+        for _ in range(5):
+            self.process.send_signal(signal.SIGTERM)
+            while select.select([self._master], [], [], CEILING / 5)[0]:
+                if not self._more():
+                    return self.process.wait(CEILING)
+        raise AssertionError(f"SIGTERM did not end it; shown is:\n{self.shown}")
+
     def end(self) -> int:
         while self._more():
             pass
@@ -261,8 +270,7 @@ def test_chat_when_a_turn_fails_then_it_says_so_and_goes_on(chat: Callable[..., 
         terminal.type("Again.")
         terminal.wait_for("Better.")
         terminal.wait_for("> ")
-        terminal.process.send_signal(signal.SIGTERM)
-        assert terminal.end() == 143
+        assert terminal.terminate() == 143
 
 
 def test_install_when_at_a_terminal_then_a_bar_moves(
