@@ -159,7 +159,7 @@ class Closing:
         commands = self._find_commands()
         self._close_session(deadline, on_pump=on_pump)
         commands |= self._find_commands()
-        exit_code, forced = self._end_process(deadline)
+        exit_code, forced = self._end_process(deadline, commands)
         ended = end_commands(commands)
         leftovers = list(self._join_pump(deadline, on_pump=on_pump))
         leftovers += self._responder.close(deadline.sooner(_POLITE_GRACE * 2))
@@ -189,11 +189,13 @@ class Closing:
     def _find_commands(self) -> set[Command]:
         return self._host.find_commands(self._board.snapshot.main_id)
 
-    def _end_process(self, deadline: Deadline) -> tuple[int | None, tuple[str, ...]]:
+    def _end_process(
+        self, deadline: Deadline, commands: set[Command]
+    ) -> tuple[int | None, tuple[str, ...]]:
         """End the process if it is this engine's own; return its exit code and what was forced."""
         if self._host.is_shared:
             return None, ("disconnect",) if self._pump.has_torn_off else ()
-        return self._host.end(deadline)
+        return self._host.end(deadline, lambda: end_commands(commands))
 
     def _close_session(self, deadline: Deadline, *, on_pump: bool) -> None:
         """End the turn and the connection, by the pump where it can, past it where it cannot."""

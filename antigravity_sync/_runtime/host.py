@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -147,8 +148,10 @@ class Host(BaseHost):
     def put_down(self, deadline: Deadline) -> int | None:
         return None if self.is_shared else self.process.put_down(deadline)
 
-    def end(self, deadline: Deadline) -> tuple[int | None, tuple[str, ...]]:
-        return (None, ()) if self.is_shared else self.process.end(deadline)
+    def end(
+        self, deadline: Deadline, unblock: Callable[[], object]
+    ) -> tuple[int | None, tuple[str, ...]]:
+        return (None, ()) if self.is_shared else self.process.end(deadline, unblock)
 
     def release(self, deadline: Deadline) -> tuple[str, ...]:
         return () if self.is_shared else self.process.release(deadline)

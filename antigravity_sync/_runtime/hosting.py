@@ -153,8 +153,13 @@ class BaseHost(abc.ABC):
         """End it at once if it ends with its engine; return the exit code, `None` for none."""
 
     @abc.abstractmethod
-    def end(self, deadline: Deadline) -> tuple[int | None, tuple[str, ...]]:
-        """End it if it ends with its engine; return the exit code and what had to be forced."""
+    def end(
+        self, deadline: Deadline, unblock: Callable[[], object]
+    ) -> tuple[int | None, tuple[str, ...]]:
+        """End it if it ends with its engine; return the exit code and what had to be forced.
+
+        `unblock` ends what it may wait for, should it not end soon.
+        """
 
     @abc.abstractmethod
     def release(self, deadline: Deadline) -> tuple[str, ...]:
@@ -228,7 +233,9 @@ class ForeignHost(BaseHost):
     def put_down(self, _deadline: Deadline) -> int | None:
         return None
 
-    def end(self, _deadline: Deadline) -> tuple[int | None, tuple[str, ...]]:
+    def end(
+        self, _deadline: Deadline, _unblock: Callable[[], object]
+    ) -> tuple[int | None, tuple[str, ...]]:
         return None, ()
 
     def release(self, _deadline: Deadline) -> tuple[str, ...]:

@@ -150,7 +150,8 @@ class SharedHost:
         process = self.host.process
         commands = process.find_commands("")
         patience = max(_END_GRACE, deadline.remaining() or 0.0)
-        exit_code, forced = process.end(Deadline.after(self.clock, patience))
+        end = Deadline.after(self.clock, patience)
+        exit_code, forced = process.end(end, lambda: end_commands(commands))
         ended = end_commands(commands)
         leftovers = [each for report in reports for each in report.leftovers]
         leftovers += process.release(Deadline.after(self.clock, _JOIN_GRACE))

@@ -31,6 +31,9 @@ from .commands import Command, find_commands
 from .drain import Drain, Tail
 
 _FORCE_GRACE: Final = 1.0
+#: How long a harness may take to end before what it may wait for is ended: up to 0.1.6 that is a
+#: command in the foreground, if it had no time to take in a halt.
+_UNBLOCK_GRACE: Final = 2.0
 #: What a start that is undone waits for its process to be reaped.
 _UNDO_GRACE: Final = 2.0
 #: What a thread that runs no user code gets to end in, however little is left of the budget.
@@ -39,6 +42,10 @@ _JOIN_GRACE: Final = 0.25
 _LAST_WORDS: Final = 0.1
 #: Errors of a system that has nothing left to give, as opposed to a bad binary.
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN})
+
+
+def _unblock_nothing() -> None:
+    """Do nothing: it waits for nothing that we know of."""
 
 
 class HarnessProcess:
@@ -286,8 +293,14 @@ class HarnessProcess:
         """Return whether it has exited or is about to; waits for that until the deadline."""
         return self._stdout_over.wait(deadline.remaining()) or self.poll() is not None
 
-    def end(self, deadline: Deadline) -> tuple[int | None, tuple[str, ...]]:
+    def end(
+        self, deadline: Deadline, unblock: Callable[[], object] = _unblock_nothing
+    ) -> tuple[int | None, tuple[str, ...]]:
         """End the process: end of file, then terminate, then kill; reap it.
+
+        Args:
+            deadline: For all of it.
+            unblock: Called if it has not ended soon, to end what it may wait for itself.
 
         Blocks at most until the deadline plus a second for the kill to take effect.
 
@@ -299,7 +312,11 @@ class HarnessProcess:
         forced: list[str] = []
         remaining = deadline.remaining()
         patience = remaining if remaining is None else max(0.1, remaining - _FORCE_GRACE)
-        code = self.wait(Deadline.after(deadline.clock, patience))
+        polite = Deadline.after(deadline.clock, patience)
+        code = self.wait(polite.sooner(_UNBLOCK_GRACE))
+        if code is None:
+            unblock()
+            code = self.wait(polite)
         for name, force in (("terminate", self.popen.terminate), ("kill", self.popen.kill)):
             if code is not None:
                 break

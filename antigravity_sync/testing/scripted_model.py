@@ -16,7 +16,7 @@ import math
 import threading
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from antigravity_sync.errors import ConfigError, UsageError
 from antigravity_sync.testing._answers import send_answer, send_object
@@ -148,7 +148,7 @@ class ScriptedModel:
             )
         return f"http://127.0.0.1:{self._server.port}"
 
-    def agent_options(self) -> dict[str, str]:
+    def agent_options(self) -> dict[str, Any]:
         """Return the options for an `Agent`: `Agent(**model.agent_options(), …)`.
 
         Raises:

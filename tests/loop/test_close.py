@@ -10,6 +10,8 @@ import threading
 import pytest
 
 from antigravity_sync import policy
+from antigravity_sync._clock import Deadline, MonotonicClock
+from antigravity_sync._transport.process import HarnessProcess
 from antigravity_sync.errors import AgentClosedError, ConfigError, SessionLostError
 from antigravity_sync.responses import CloseReport
 from antigravity_sync.testing.fake_harness import (
@@ -413,3 +415,26 @@ def test_close_when_it_races_with_a_turn_that_ends_then_either_is_told():
                 assert chat.result() == "ok"
             except AgentClosedError:
                 pass
+
+
+def test_process_when_it_waits_for_a_command_of_its_own_then_that_is_ended_and_it_ends(tmp_path):
+    """Nothing is forced: up to 0.1.6 a harness waits at its end for what runs in the foreground."""
+    script, pid_file = tmp_path / "harness", tmp_path / "pid"
+    script.write_text(
+        f"#!/bin/sh\nsleep 300 &\necho $! > {pid_file}.new\nmv {pid_file}.new {pid_file}\n"
+        "cat > /dev/null\nwait\n"
+    )
+    script.chmod(0o700)
+    clock = MonotonicClock()
+    process = HarnessProcess("agsync-test")
+    process.spawn(str(script), dict(os.environ))
+    wait_until(pid_file.exists, "the command")
+    ended = []
+
+    def unblock() -> None:
+        ended.append(int(pid_file.read_text()))
+        os.kill(ended[0], signal.SIGKILL)
+
+    assert process.end(Deadline.after(clock, CEILING), unblock) == (0, ())
+    assert len(ended) == 1
+    assert process.release(Deadline.after(clock, CEILING)) == ()
