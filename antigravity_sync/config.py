@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any, Final, Literal
 
 import attrs
@@ -54,18 +55,27 @@ def _tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if is_one else tuple(value)
 
 
-def _workspaces(value: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
-    found = []
-    for entry in _tuple(value):
-        found.append(_directory("workspaces", entry))
-    return tuple(found)
+def _workspaces(value: StrPath | Iterable[StrPath]) -> tuple[StrPath, ...]:
+    return tuple(_directory("workspaces", entry) for entry in _tuple(value))
 
 
-def _skills_paths(value: StrPath | Iterable[StrPath]) -> tuple[str, ...]:
+def _skills_paths(value: StrPath | Iterable[StrPath]) -> tuple[StrPath, ...]:
     return tuple(_directory("skills_paths", entry) for entry in _tuple(value))
 
 
-def _directory(option: str, entry: Any) -> str:
+def is_elsewhere(path: object) -> bool:
+    """Return whether a path is one of another machine: a pure one, which is taken as it stands."""
+    return isinstance(path, PurePath) and not isinstance(path, Path)
+
+
+def _directory(option: str, entry: Any) -> StrPath:
+    if is_elsewhere(entry):
+        if not entry.is_absolute():
+            raise ConfigError(
+                f"{option}: {str(entry)!r} is a path of another machine, and must be absolute"
+            )
+        pure: PurePath = entry
+        return pure
     path = os.path.realpath(local_path(option, entry))
     if not os.path.isdir(path):
         problem = "is not a directory" if os.path.exists(path) else "does not exist"
@@ -195,7 +205,9 @@ class AgentConfig:
         base_url: Another address of the models' service; nothing else is called.
         system_instructions: Text that replaces the harness's own instructions, or
             `SystemInstructions.append(…)` to add to them.
-        workspaces: Directories the agent works in; made absolute and real at construction.
+        workspaces: Directories the agent works in; made absolute and real at construction. A
+            `PurePosixPath` or `PureWindowsPath` is one of the machine that a remote harness is on,
+            and sent as it stands; so it is in `skills_paths`.
         announce_workspaces: Whether the model is told of them where the instructions replace the
             harness's own, which name them.
         skills_paths: Directories of skills, each a folder with a `SKILL.md`: tools may read them

@@ -347,6 +347,8 @@ def _refusal(reason: str, stderr: Tail) -> AntigravityError:
 
 
 def _advice(reason: str) -> str:
+    if not reason:
+        return "see the log of whoever runs it, or try again if somebody else had the conversation"
     field = rejected_field_in(reason)
     if field is None or narrow(ALL_VERSIONS, field) == ALL_VERSIONS:
         return "correct the option it names"

@@ -17,7 +17,13 @@ from .._wire.dialect import Dialect
 from .._wire.limits import check_limits
 from .._wire.models import check_models
 from .._wire.subagents import check_subagents
-from ..config import AgentConfig, merged_environment, resolve_key, without_keys
+from ..config import (
+    AgentConfig,
+    is_elsewhere,
+    merged_environment,
+    resolve_key,
+    without_keys,
+)
 from ..errors import ConfigError
 from .mcp import check_commands, servers_of
 
@@ -90,6 +96,12 @@ class Plan:
                 no program of an MCP server, or the harness cannot do what is asked of it.
             HarnessNotFoundError: There is no usable binary.
         """
+        for path in (*config.workspaces, *config.skills_paths):
+            if is_elsewhere(path):
+                raise ConfigError(
+                    f"{str(path)!r} is a {type(path).__name__}, a path of another machine; give a "
+                    "Path or a string, or use a RemoteConnectionStrategy"
+                )
         environ = merged_environment(config, os.environ)
         config = config.settled(environ)
         check_commands(servers_of(config), environ)

@@ -84,6 +84,12 @@ class RemoteHost(ForeignHost):
                 "over a connection nobody else can; set contain_workspaces=False if that is all "
                 "right, or serve harness 0.1.10 or newer"
             )
+        if is_fenced and not tuple(config.workspaces):
+            raise ConfigError(
+                "a harness keeps tools inside workspaces only where there are some; name those of "
+                "its machine in workspaces, or set contain_workspaces=False if all of it may be "
+                "read"
+            )
 
 
 def plan_remote(config: AgentConfig, wanted: Wanted) -> Plan:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from ..config import AgentConfig
+from ..config import AgentConfig, is_elsewhere
 from ..instructions import SystemInstructions
 from .dialect import Dialect
 
@@ -75,7 +75,12 @@ def skills_note(config: AgentConfig) -> str:
     return _note(
         "skills",
         "If a skill fits the task, read its file before you begin.",
-        (line for path in config.skills_paths for line in _skills(str(path))),
+        (
+            line
+            for path in config.skills_paths
+            if not is_elsewhere(path)
+            for line in _skills(str(path))
+        ),
     )
 
 

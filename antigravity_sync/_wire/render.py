@@ -129,7 +129,7 @@ def _harness_config(
         schema = AnswerForm.of(config.response_schema).schema
         rendered["finishToolSchemaJson"] = json.dumps(schema, ensure_ascii=False)
     if config.skills_paths:
-        rendered["skillsPaths"] = list(config.skills_paths)
+        rendered["skillsPaths"] = [str(path) for path in config.skills_paths]
     return rendered
 
 

@@ -34,13 +34,17 @@ class RemoteConnectionStrategy(DirectStrategy):
     A conversation is kept by the server, for as long as it keeps anything. A connection that drops
     is made again with the next prompt, which goes on with the conversation; a later connection does
     with `conversation_id`. Up to harness 0.1.6 that must be the id which the conversation was
-    given, because those choose it themselves.
+    given, because those choose it themselves; and one that is joined by its own key, without a
+    server before it, tells neither its version nor why it refuses something: of those no
+    conversation can be gone on with.
 
     Paths are the server's. A `PurePosixPath` or `PureWindowsPath` in `workspaces` and
-    `skills_paths` is sent as it stands; a string or a `Path` is looked for on this machine as ever.
-    Tools are kept inside the workspaces by the harness itself, and one older than 0.1.10 cannot do
-    that: it is refused unless `contain_workspaces=False`. Predicates of rules and hooks are given
-    paths as this machine understands them.
+    `skills_paths` is sent as it stands; a string or a `Path` is looked for on this machine as ever,
+    and so is the default workspace, the current directory: right only for a harness beside us.
+    Tools are kept inside the workspaces by the harness itself, which from 0.1.18 on lets them into
+    the temporary directory too. One older than 0.1.10 cannot do that: it is refused unless
+    `contain_workspaces=False`. Predicates of rules and hooks are given paths as this machine
+    understands them.
 
     What is sent is not encrypted, the token and the model's key included: cross a network that
     others use by an SSH tunnel or the like. No proxy is used.

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -248,15 +248,41 @@ def test_secrets_when_remote_then_in_no_log_error_or_wire_event(server, caplog):
     assert "a-model-key-to-be-hidden" not in told
 
 
-def test_containment_when_the_harness_cannot_keep_it_then_refused(server, version):
-    """Over a connection nobody else can; 0.1.10 and newer do it themselves."""
-    model = ScriptedModel(always("yes"))
-    with model:
-        joining = strategy(server, model, contain_workspaces=True)
+def test_containment_when_remote_then_the_harness_keeps_it_or_the_start_is_refused(
+    server, version, tmp_path
+):
+    """Inside a directory of its machine, named by a path that is sent as it stands."""
+    # 0.1.18 and newer let the temporary directory be read too; this file is somewhere else.
+    inside, outside = tmp_path / "there" / "in.txt", Path(__file__)
+    inside.parent.mkdir()
+    inside.write_text("zqx-inside")
+    reads = [call("view_file", AbsolutePath=str(path)) for path in (outside, inside)]
+    place = {"workspaces": [PurePosixPath(inside.parent)], "contain_workspaces": True}
+    with ScriptedModel(*reads, always("done")) as model:
+        nowhere = strategy(server, model, **{**place, "workspaces": []})
         if version == "0.1.5":
             with pytest.raises(ConfigError, match="contain_workspaces=False"):
-                joining.connect()
+                strategy(server, model, **place).connect()
+            with pytest.raises(ConfigError, match="contain_workspaces=False"):
+                nowhere.connect()
         else:
-            with joining.connect() as connection:
-                assert said(Conversation(connection), "hello") == "yes"
+            with pytest.raises(ConfigError, match="only where there are some"):
+                nowhere.connect()
+            with strategy(server, model, **place).connect() as connection:
+                assert said(Conversation(connection), "read both") == "done"
+            read = str(model.requests[-1].contents)
+            assert "zqx-inside" in read
+            assert "zqx-outside" not in read
         wait_until(lambda: server.connections == 0, "the end of the connection")
+
+
+def test_path_when_it_is_one_of_another_machine_then_only_a_remote_takes_it(version):
+    """Nobody looks for it here, where the same name may mean another directory."""
+    there = PurePosixPath("/no/such/place/here")
+    assert AgentConfig(workspaces=there).workspaces == (there,)
+    with pytest.raises(ConfigError, match="must be absolute"):
+        AgentConfig(skills_paths=[PurePosixPath("skills")])
+    for option in ("workspaces", "skills_paths"):
+        options = {option: [there], "harness_path": harness_path(version), "api_key": "none-such"}
+        with pytest.raises(ConfigError, match="a path of another machine"):
+            Agent(**options).start()
