@@ -6,8 +6,11 @@ import contextlib
 import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -22,11 +25,13 @@ from antigravity_sync.errors import (
     SessionLostError,
 )
 from antigravity_sync.testing import ModelRequest, ScriptedModel
-from tests.gates import Gate, Task, wait_until
+from tests.gates import CEILING, Gate, Task, wait_until
 from tests.leaks import state
 from tests.versions import harness_path
 
 pytestmark = pytest.mark.real
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -317,3 +322,35 @@ def test_session_when_the_lock_is_the_users_own_then_it_holds_pools_apart(make_p
             broken.session("ada").__enter__()
         assert not os.path.exists(tmp_path / "saved" / ".locks")
     assert ledger.log == ["take ada", "free ada"] * 5
+
+
+def test_session_when_a_pool_of_another_process_has_it_then_its_pid_is_told(make_pool, tmp_path):
+    """And it is free when that process is killed, however that happens."""
+    script = (
+        "import sys\n"
+        "from antigravity_sync import FileSessionLock\n"
+        "with FileSessionLock(sys.argv[1]).held('ada', timeout=0.0):\n"
+        "    print('taken', flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    saved = tmp_path / "saved"
+    with (
+        ScriptedModel(echoing, loop=True) as model,
+        make_pool(model, save_dir=saved) as pool,
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(saved / ".locks")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        ) as other,
+    ):
+        assert other.stdout.readline() == "taken\n"
+        with pytest.raises(ConversationBusyError, match=f"process {other.pid}") as caught:
+            pool.session("ada", timeout=0.05).__enter__()
+        assert caught.value.pid == other.pid
+        with pool.session("bob") as agent:
+            assert agent.chat("I am bob").text == "bob"
+        other.kill()
+        with pool.session("ada", timeout=CEILING) as agent:
+            assert agent.chat("I am ada").text == "ada"
