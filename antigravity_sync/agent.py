@@ -368,8 +368,11 @@ class Agent:
 
     @property
     def harness_version(self) -> str | None:
-        """Version of the harness, from the wheel beside it or found out; `None` before a start."""
-        return None if self._engine is None else self._engine.version
+        """Version of the harness, from the wheel beside it or found out.
+
+        `None` before a start, and on a connection that is no harness's.
+        """
+        return None if self._engine is None else self._engine.harness_version
 
     @property
     def unswitchable_tools(self) -> tuple[BuiltinTool, ...]:

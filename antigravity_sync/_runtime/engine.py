@@ -351,6 +351,11 @@ class Engine:
             self.pump.drop_unattached()
         self.turns.check_open()
 
+    @property
+    def harness_version(self) -> str | None:
+        """Version of the harness, `None` if there is none."""
+        return self.version if self._host.is_harness else None
+
     def wait_idle(self, deadline: Deadline) -> bool:
         """Wait until nothing of the conversation runs; return whether that came in time.
 
@@ -385,7 +390,7 @@ class Engine:
         """Return the facts that errors tell."""
         stderr = self._host.stderr
         find = self._host.find_error
-        return Circumstances(self.version, stderr.text(), timeout, stderr.redact, find)
+        return Circumstances(self.harness_version, stderr.text(), timeout, stderr.redact, find)
 
     # ── the end ─────────────────────────────────────────────────────────────────────────────────
 

@@ -94,6 +94,11 @@ class BaseHost(abc.ABC):
         return None
 
     @property
+    def is_harness(self) -> bool:
+        """Whether a harness is behind it at all."""
+        return True
+
+    @property
     def app_data_dir(self) -> str:
         """Where it wants its own files if nobody says; `""` if it does not care or tell."""
         return ""

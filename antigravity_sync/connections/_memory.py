@@ -64,6 +64,10 @@ class BridgedHost(ForeignHost):
         self._error_numbers = itertools.count()
         self._is_over = False
 
+    @property
+    def is_harness(self) -> bool:
+        return False
+
     def connect(self, _deadline: Deadline) -> Channel:
         return MemoryLink(self)
 

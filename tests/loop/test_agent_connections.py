@@ -76,7 +76,7 @@ def test_mock_when_an_agent_uses_it_then_its_steps_are_a_turn():
     connection.usage = Usage(prompt_tokens=3, total_tokens=5)
     with Agent(connection=connection) as agent:
         assert agent.conversation_id == "mock-1"
-        assert agent.pid is None
+        assert (agent.pid, agent.harness_version) == (None, None)
         events = list(agent.stream("Hi, mock."))
         assert "".join(each.text for each in events if isinstance(each, TextDelta)) == "hello"
         response = events[-1].response
