@@ -9,6 +9,8 @@ import weakref
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+import attrs
+
 from ._clock import Deadline, MonotonicClock
 from ._timeouts import CONFIGURED, Timeout, close_seconds_of, seconds_of
 from .agent import Agent
@@ -149,15 +151,17 @@ class Harness:
             How it went, with what its agents had to tell.
         """
         seconds = close_seconds_of(timeout, self._config.close_timeout)
-        for server in self._servers:
-            server.close(timeout=seconds)
+        deadline = Deadline.after(MonotonicClock(), seconds)
         self._hold(is_held=False)
+        left = tuple(name for server in self._servers for name in server._close(deadline))
         shared = self._shared
-        if shared is None or not shared.is_ours:
-            return CloseReport()
-        report = shared.close(seconds)
-        if self._finalizer is not None:
-            self._finalizer.detach()
+        report = CloseReport()
+        if shared is not None and shared.is_ours:
+            report = shared.close(deadline.remaining() or 0.0)
+            if self._finalizer is not None:
+                self._finalizer.detach()
+        if left:
+            report = attrs.evolve(report, clean=False, leftovers=(*report.leftovers, *left))
         return report
 
     def __enter__(self) -> Harness:

@@ -32,8 +32,8 @@ _labels: Final = itertools.count(1)
 class _Process(Protocol):
     """What is offered; see `Harness`."""
 
-    def _running(self, deadline: Deadline) -> SharedHost:
-        """Return it, started if need be."""
+    def _join(self, deadline: Deadline) -> SharedHost:
+        """Return it, started if need be, with a seat on it."""
 
 
 class HarnessServer:
@@ -79,7 +79,7 @@ class HarnessServer:
         listener = _listen(*_checked(*address, expose=expose))
         try:
             self.host, self.port = listener.getsockname()[:2]
-            process._running(Deadline.after(self._clock, start_timeout))
+            self._open_target()
             label = f"agsync-serve{next(_labels)}"
             relay = Relay(
                 listener, self.token, self._open_target, label, max_connections, self._clock
@@ -94,8 +94,12 @@ class HarnessServer:
         """Return what a client is passed on to; on the thread of its connection."""
         from ._runtime.served import target_of
 
-        deadline = Deadline.after(self._clock, self._start_timeout)
-        return target_of(self._process._running(deadline).host)
+        shared = self._process._join(Deadline.after(self._clock, self._start_timeout))
+        try:
+            return target_of(shared.host)
+        finally:
+            # Which ends a process that has come after the harness was closed.
+            shared.part(Deadline.after(self._clock, _CLOSE_TIMEOUT))
 
     @property
     def connections(self) -> int:
@@ -115,12 +119,17 @@ class HarnessServer:
         Args:
             timeout: Seconds for all of it; `None` is refused, a close must end.
         """
-        seconds = close_seconds_of(timeout, _CLOSE_TIMEOUT)
-        if self._owner_pid != os.getpid():
-            return
-        with self._closing:
-            if not self._is_closed:
-                self._is_closed = not self._relay.close(Deadline.after(self._clock, seconds))
+        self._close(Deadline.after(self._clock, close_seconds_of(timeout, _CLOSE_TIMEOUT)))
+
+    def _close(self, deadline: Deadline) -> tuple[str, ...]:
+        """Close it; return the threads that have not ended by the deadline."""
+        left: tuple[str, ...] = ()
+        if self._owner_pid == os.getpid():
+            with self._closing:
+                if not self._is_closed:
+                    left = self._relay.close(deadline)
+                    self._is_closed = not left
+        return left
 
     def __enter__(self) -> HarnessServer:
         return self

@@ -29,6 +29,8 @@ _log: Final = logging.getLogger("antigravity_sync.transport")
 #: Seconds for a client's request, and for the harness's answer.
 _HEAD_PATIENCE: Final = 10.0
 _PIECE: Final = 64 * 1024
+#: How many clients may be in the middle of saying who they are.
+_MAX_ASKING: Final = 64
 #: Seconds for a client to read why it is refused, and how much of what it sent is thrown away.
 _LINGER: Final = 1.0
 _UNREAD_PIECES: Final = 4
@@ -81,7 +83,8 @@ class Relay:
         self._max = max_connections
         self._clock = clock
         self._lock = threading.Lock()
-        self._passages: set[_Passage] = set()
+        #: In the order in which they came.
+        self._passages: dict[_Passage, None] = {}
         self._is_closed = False
         self._wake = socket.socketpair()
         self._thread = threading.Thread(target=self._accept_all, name=label, daemon=True)
@@ -103,7 +106,7 @@ class Relay:
     def connections(self) -> int:
         """How many clients there are."""
         with self._lock:
-            return sum(not passage.is_refused for passage in self._passages)
+            return sum(passage.is_admitted for passage in self._passages)
 
     def close(self, deadline: Deadline) -> tuple[str, ...]:
         """End all connections and stop accepting; return the threads that are still there.
@@ -119,13 +122,16 @@ class Relay:
         for passage in passages:
             passage.abort()
             threads += passage.threads
+        left = []
         for thread in threads:
             if thread is not threading.current_thread() and thread.ident is not None:
                 thread.join(deadline.remaining())
-        left = tuple(thread.name for thread in threads if thread.is_alive())
-        if not left:
-            self.give_up()
-        return left
+                if thread.is_alive():
+                    left.append(thread.name)
+        if not self._thread.is_alive():  # or whoever calls now would wait for an answer
+            for sock in (self._listener, *self._wake):
+                sock.close()
+        return tuple(left)
 
     def give_up(self) -> None:
         """Close our descriptors and touch nothing else; what a forked child does."""
@@ -157,15 +163,15 @@ class Relay:
             return
         passage = _Passage(self, client)
         with self._lock:
-            count = len(self._passages)
-            # Beyond twice as many nobody is even told why.
-            is_taken = count < 2 * self._max and not self._is_closed
-            passage.is_refused = count >= self._max
-            if is_taken:
-                self._passages.add(passage)
-        if not is_taken:
+            is_closed = self._is_closed
+            if not is_closed:
+                self._passages[passage] = None
+            asking = [each for each in self._passages if not each.is_admitted]
+        if is_closed:
             passage.release()
             return
+        if len(asking) > _MAX_ASKING:
+            asking[0].abort()  # who has said nothing for longest; others ask at once
         try:
             passage.start()
         except AntigravityError as error:
@@ -178,24 +184,20 @@ class Relay:
 
     # ── for its connections ─────────────────────────────────────────────────────────────────────
 
-    def admit(
-        self, client: socket.socket, deadline: Deadline, *, is_refused: bool
-    ) -> tuple[Head, Target]:
+    def admit(self, passage: _Passage, client: socket.socket) -> tuple[Head, Target]:
         """Return a client's request as the harness expects it, and the harness.
-
-        Args:
-            client: The client.
-            deadline: When its request must have come.
-            is_refused: Whether it is one too many.
 
         Raises:
             OSError: The client is gone, or too slow.
             RefusedError: It is to be told so.
         """
-        request = read_head(client, deadline)
+        request = read_head(client, self.head_deadline())
         check_request(request, self._token)
-        if is_refused:
-            raise RefusedError(503, f"all {self._max} connections are in use; try again later")
+        with self._lock:
+            # Only now: whoever does not know the token must not take a place.
+            if sum(each.is_admitted for each in self._passages) >= self._max:
+                raise RefusedError(503, f"all {self._max} connections are in use; try again later")
+            passage.is_admitted = True
         try:
             target = self._open_target()
         except AntigravityError as error:
@@ -213,7 +215,7 @@ class Relay:
     def forget(self, passage: _Passage) -> None:
         """Take a connection off the list, and close it."""
         with self._lock:
-            self._passages.discard(passage)
+            self._passages.pop(passage, None)
         passage.release()
 
 
@@ -221,7 +223,7 @@ class _Passage:
     """One client's connection: what it sends goes to the harness, and the other way round.
 
     Attributes:
-        is_refused: Whether it is one too many; set before it starts.
+        is_admitted: Whether its client knows the token, and has a place; the relay's to write.
     """
 
     def __init__(self, relay: Relay, client: socket.socket) -> None:
@@ -232,7 +234,7 @@ class _Passage:
         self._upward = relay.thread(self._serve, "up")
         self._downward = relay.thread(self._pass_down, "down")
         self._is_aborted = False
-        self.is_refused = False
+        self.is_admitted = False
 
     @property
     def threads(self) -> tuple[threading.Thread, ...]:
@@ -295,9 +297,7 @@ class _Passage:
         """Connect the client with the harness; return whether there is anything to pass on."""
         self._client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         watch_peer(self._client)
-        request, target = self._relay.admit(
-            self._client, self._relay.head_deadline(), is_refused=self.is_refused
-        )
+        request, target = self._relay.admit(self, self._client)
         deadline = self._relay.head_deadline()
         self._target = target
         self._harness = harness = socket.socket(socket.AF_INET, socket.SOCK_STREAM)

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import secrets
-import signal
 import threading
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -133,8 +132,5 @@ def write_token(token: str, path: str) -> None:
 
 def _wait() -> NoReturn:
     """Wait for a signal, which raises here."""
-    if os.name == "posix":
-        while True:
-            signal.pause()
-    while True:  # nothing but a wait that ends now and then notices Ctrl-C on Windows
+    while True:  # a wait without end would not notice one that comes just before it
         threading.Event().wait(0.5)

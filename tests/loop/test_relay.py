@@ -13,7 +13,7 @@ import attrs
 import pytest
 
 from antigravity_sync._clock import Deadline, MonotonicClock
-from antigravity_sync._transport.relay import Relay, Target
+from antigravity_sync._transport.relay import _MAX_ASKING, Relay, Target
 from antigravity_sync._transport.upgrade import MAX_HEAD, close_frame
 from antigravity_sync._wire.frames import Endpoint
 from antigravity_sync.errors import HarnessExitedError
@@ -186,13 +186,20 @@ def test_client_when_it_has_no_business_here_then_is_told_so_and_reaches_nothing
 
 
 def test_client_when_it_says_nothing_then_others_are_served():
-    """However many do; each has a thread of its own."""
-    with served() as one, one.connect() as silent, one.connect() as slow:
-        slow.sendall(b"GET / HT")
+    """They take no place, and if they are very many the one that has waited longest goes."""
+    with served(limit=1) as one, contextlib.ExitStack() as stack:
+        silent = [stack.enter_context(one.connect()) for _ in range(3)]
+        silent[1].sendall(b"GET / HT")
         with joined(one) as sock:
             sock.sendall(b"hello")
             assert sock.recv(5) == b"hello"
-        assert silent.fileno() >= 0
+            assert one.relay.connections == 1
+        silent += [stack.enter_context(one.connect()) for _ in range(_MAX_ASKING)]
+        assert read_all(silent[0]) == b""
+        wait_until(lambda: one.relay.connections == 0, "the end of the first")
+        with joined(one) as sock:
+            sock.sendall(b"hello")
+            assert sock.recv(5) == b"hello"
 
 
 def test_client_when_it_is_one_too_many_then_is_told_so():

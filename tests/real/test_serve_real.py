@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,9 +27,12 @@ from antigravity_sync.errors import (
 from antigravity_sync.serving import HarnessServer
 from antigravity_sync.testing import ModelGate, ScriptedModel, always, chunks
 from tests.gates import CEILING, Task, wait_until
+from tests.leaks import children
 from tests.versions import harness_path
 
 pytestmark = pytest.mark.real
+
+ROOT = Path(__file__).parents[2]
 
 NO_TOOLS = {"capabilities": Capabilities.none(), "contain_workspaces": False}
 
@@ -134,6 +138,24 @@ def test_harness_when_closed_then_its_server_is_too(harness):
         connection.disconnect()
 
 
+def test_harness_when_closed_while_a_client_waits_for_it_then_no_process_is_left(harness):
+    """Whoever is about to start one for a client finds that nobody holds it, and ends it."""
+    with ScriptedModel(always("yes")) as model:
+        server = harness.serve()
+        os.kill(harness.pid, signal.SIGKILL)
+        wait_until(lambda: not harness.is_started, "the end of the process")
+        with harness._lock:  # as somebody does who starts one
+            joining = Task(lambda: strategy(server, model).connect())
+            wait_until(lambda: server.connections == 1, "the client")
+            report = harness.close(timeout=1.0)
+            assert report.leftovers  # the thread that waits for the process
+        with pytest.raises(AntigravityError):
+            joining.result()
+        wait_until(lambda: not harness.is_started and not children(), "the end of it all")
+        assert harness.close().clean
+        assert server.is_closed
+
+
 def test_serve_when_the_port_is_in_use_then_said(harness):
     """Before a harness is started."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -162,7 +184,7 @@ def command(version, tmp_path, _leaves_nothing) -> Iterator[Callable[..., subpro
             stderr=subprocess.PIPE,
             text=True,
             cwd=tmp_path,
-            env={**os.environ, "HOME": str(tmp_path), **environ},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), **environ},
         )
         started.append(process)
         return process

@@ -19,7 +19,7 @@ from antigravity_sync.serving import HarnessServer, check_token
 class NeverStarted:
     """In place of a harness that must not be started."""
 
-    def _running(self, deadline: object) -> object:
+    def _join(self, deadline: object) -> object:
         raise AssertionError("it was started")
 
 
