@@ -17,6 +17,7 @@ from .rules import (
     SETTLE_GRACE,
     SETTLE_GRACE_HALTED,
     STRAY_IDLE_GRACE,
+    UNHEARD_GRACE,
 )
 from .state import State
 from .steps import StepRecord
@@ -36,6 +37,7 @@ def start_turn(state: State, happened: StartTurn, now: float) -> None:
         deadline_at=happened.deadline_at,
         usage_before=state.usage.begin_turn(),
         is_trigger=bool(happened.trigger),
+        trigger=happened.trigger,
         meter=Meter(state.main_id, state.rules),
     )
     state.background.begin_turn()
@@ -45,6 +47,9 @@ def start_turn(state: State, happened: StartTurn, now: float) -> None:
     state.out.append(TurnSent(happened.turn_id))
     if happened.deadline_at != math.inf:
         state.timers.set(Timer.DEADLINE, happened.deadline_at)
+    if trigger and state.is_fresh_link:
+        state.timers.set(Timer.UNHEARD, now + UNHEARD_GRACE)
+    state.is_fresh_link = False
 
 
 def _refuse_turn(state: State, happened: StartTurn, now: float) -> None:
@@ -81,7 +86,7 @@ def _halt(state: State, turn: Turn, reason: HaltReason, now: float) -> None:
     # Now, because the halt changes all that could tell why the turn hangs.
     turn.overdue = state.timeout_failure(turn)
     state.withdraw()
-    state.timers.stop(Timer.TASKS, Timer.DEADLINE, Timer.STRAY_IDLE, Timer.SETTLE)
+    state.timers.stop(*(Timer.TASKS, Timer.DEADLINE, Timer.STRAY_IDLE, Timer.SETTLE, Timer.UNHEARD))
     state.timers.set(Timer.HALT, now + HALT_GRACE)
     state.move(Signal.HALTED)
     state.send(m.Halt())
@@ -91,8 +96,9 @@ def _halt(state: State, turn: Turn, reason: HaltReason, now: float) -> None:
 
 def take_step(state: State, frame: m.StepFrame, now: float) -> None:
     is_main = frame.trajectory_id == state.main_id
-    if is_main and frame.index > state.last_index:
-        state.last_index = frame.index
+    if is_main:
+        state.timers.stop(Timer.UNHEARD)
+        state.last_index = max(state.last_index, frame.index)
     state.background.take_step(frame)
     turn = state.turn
     if turn is not None:
@@ -140,6 +146,7 @@ def take_state(state: State, frame: m.StateFrame, now: float) -> None:
     if frame.trajectory_id != state.main_id:
         _sub_state(state, frame, now)
         return
+    state.timers.stop(Timer.UNHEARD)
     turn = state.turn
     if frame.state in m.IDLE_STATES or frame.state == m.CANCELLED:
         if frame.state != m.CANCELLED:
@@ -321,6 +328,9 @@ def _expire(state: State, timer: Timer, now: float) -> None:
             _complete(state, turn, now)
         case Timer.TASKS:
             _leave_tasks(state, turn, now)
+        case Timer.UNHEARD:
+            state.note("nothing has come of a trigger; it is sent once more", is_warning=True)
+            state.send(m.AutomatedTrigger(turn.trigger))
 
 
 def _deadline(state: State, turn: Turn, now: float) -> None:

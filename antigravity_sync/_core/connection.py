@@ -37,6 +37,7 @@ def take_attached(state: State, happened: Attached, _now: float) -> None:
     state.asks.forget()
     state.background.forget()
     state.close_code = None
+    state.is_fresh_link = bool(init.history)
     state.move(Signal.ATTACHED)
 
 

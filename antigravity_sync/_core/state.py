@@ -41,6 +41,7 @@ class State:
         last_index: Highest step index of the main trajectory.
         close_code: Of the connection that went down last.
         is_closing_link: Whether our close frame is out.
+        is_fresh_link: Whether nothing has been said yet on a connection that was made again.
         out: Actions of the input being handled.
     """
 
@@ -59,6 +60,7 @@ class State:
     last_index: int = -1
     close_code: int | None = None
     is_closing_link: bool = False
+    is_fresh_link: bool = False
     out: list[Action] = attrs.field(factory=list)
 
     def __attrs_post_init__(self) -> None:

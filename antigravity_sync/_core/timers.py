@@ -21,6 +21,7 @@ class Timer(enum.Enum):
     BREAK = "break"
     EXIT = "exit"
     TASKS = "tasks"
+    UNHEARD = "unheard trigger"
 
 
 #: Timers that belong to the turn that runs and end with it.

@@ -44,6 +44,7 @@ class Turn:
         usage_before: Totals of the session before it.
         last_index: The highest main step index that can belong to it.
         is_trigger: Whether an automated trigger began it, not a prompt.
+        trigger: What that trigger said.
         meter: What it has used of its budget.
         echo_index: Index of the step that echoes its prompt, once seen.
         is_main_over: Whether the main trajectory's last reported state is idle.
@@ -67,6 +68,7 @@ class Turn:
     usage_before: Usage = attrs.field(factory=Usage)
     last_index: float = math.inf
     is_trigger: bool = False
+    trigger: str = ""
     meter: Meter = attrs.field(factory=Meter)
     echo_index: int | None = None
     is_main_over: bool = False

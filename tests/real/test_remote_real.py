@@ -42,7 +42,7 @@ from antigravity_sync.serving import HarnessServer
 from antigravity_sync.testing import ModelGate, ScriptedModel, always, call, chunks
 from antigravity_sync.wire import WireEvent
 from tests.gates import CEILING, wait_until
-from tests.versions import harness_path
+from tests.versions import harness_path, release
 
 pytestmark = pytest.mark.real
 
@@ -260,7 +260,7 @@ def test_containment_when_remote_then_the_harness_keeps_it_or_the_start_is_refus
     place = {"workspaces": [PurePosixPath(inside.parent)], "contain_workspaces": True}
     with ScriptedModel(*reads, always("done")) as model:
         nowhere = strategy(server, model, **{**place, "workspaces": []})
-        if version == "0.1.5":
+        if release(version) < (0, 1, 10):
             with pytest.raises(ConfigError, match="contain_workspaces=False"):
                 strategy(server, model, **place).connect()
             with pytest.raises(ConfigError, match="contain_workspaces=False"):
