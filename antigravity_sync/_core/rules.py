@@ -21,7 +21,7 @@ EXIT_GRACE: Final = 0.3
 #: How long an idle that shows no sign of our prompt is held to be the end of somebody else's run.
 STRAY_IDLE_GRACE: Final = 1.0
 #: How long a trigger may stay unheard that is the first word on a connection made again, before it
-#: is sent once more: 0.1.10 and 0.1.11 lose one now and then that comes so early.
+#: is sent once more: 0.1.9 to 0.1.11 lose one now and then that comes so early.
 UNHEARD_GRACE: Final = 2.0
 #: How often a halt is repeated while output goes on; 0.1.10 ignores one sent with the prompt.
 HALT_REPEATS: Final = 20

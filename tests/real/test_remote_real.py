@@ -57,7 +57,10 @@ def price(item: str) -> float:
 
 @pytest.fixture
 def server(version, tmp_path, _leaves_nothing) -> Iterator[HarnessServer]:
-    harness = Harness(harness_path=harness_path(version), env={"HOME": str(tmp_path)})
+    temporary = tmp_path / "temporary"  # where 0.1.18 and newer let tools read and write too
+    temporary.mkdir()
+    env = {"HOME": str(tmp_path), "TMPDIR": str(temporary)}
+    harness = Harness(harness_path=harness_path(version), env=env)
     with harness.serve(token=TOKEN) as one:
         yield one
     harness.close()
@@ -252,10 +255,10 @@ def test_containment_when_remote_then_the_harness_keeps_it_or_the_start_is_refus
     server, version, tmp_path
 ):
     """Inside a directory of its machine, named by a path that is sent as it stands."""
-    # 0.1.18 and newer let the temporary directory be read too; this file is somewhere else.
-    inside, outside = tmp_path / "there" / "in.txt", Path(__file__)
+    inside, outside = tmp_path / "there" / "in.txt", tmp_path / "out.txt"
     inside.parent.mkdir()
     inside.write_text("zqx-inside")
+    outside.write_text("zqx-outside")
     reads = [call("view_file", AbsolutePath=str(path)) for path in (outside, inside)]
     place = {"workspaces": [PurePosixPath(inside.parent)], "contain_workspaces": True}
     with ScriptedModel(*reads, always("done")) as model:
