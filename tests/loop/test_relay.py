@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import socket
 import struct
@@ -264,6 +265,37 @@ def test_client_when_it_goes_then_the_harness_hears_of_it(is_reset):
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         assert gone.wait(CEILING)
         wait_until(lambda: one.relay.connections == 0, "the end of the connection")
+
+
+def test_client_when_it_does_not_read_then_others_are_served():
+    """What the harness says to it stands still, and nobody else's words with it."""
+
+    def serve(connection: socket.socket) -> None:
+        if connection.recv(1) != b"f":
+            echo(connection)
+        with contextlib.suppress(OSError):
+            while True:
+                connection.sendall(bytes(65_536))
+
+    with served(serve) as one, joined(one) as deaf, joined(one) as sock:
+        deaf.sendall(b"f")
+        assert deaf.recv(1) == b"\0"
+        sock.sendall(b"ehello")
+        assert sock.recv(5) == b"hello"
+
+
+def test_relay_when_it_logs_then_neither_token_nor_key(caplog: pytest.LogCaptureFixture):
+    """Whatever a client sends, and however its connection ends."""
+    with caplog.at_level(logging.DEBUG), served() as one:
+        one.ask(REQUEST.replace(TOKEN, f"{TOKEN}-and-more"))
+        one.peer.failure = HarnessExitedError("it exited; see why", exit_code=1)
+        one.ask(REQUEST)
+        one.peer.failure = None
+        with joined(one) as sock:
+            sock.sendall(b"x")
+    assert "a client was refused (HTTP 401)" in caplog.text
+    assert TOKEN not in caplog.text
+    assert KEY not in caplog.text
 
 
 def test_close_when_connections_are_open_then_they_end_and_nobody_is_accepted():
