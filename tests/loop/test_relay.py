@@ -322,19 +322,23 @@ def test_relay_when_forked_then_the_child_lets_go_of_it():
     """The parent's connection ends when the parent ends it, not when the child does."""
     with served() as one, joined(one) as sock:
         reading, writing = os.pipe()
+        told, telling = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(writing)
+            os.write(telling, b"x")
             os.read(reading, 1)
             os._exit(0)
         os.close(reading)
         try:
+            assert os.read(told, 1) == b"x"  # it has run what is run first in a child
             assert one.close() == ()
             assert read_all(sock) == b""
             with pytest.raises(ConnectionRefusedError):
                 one.connect()
         finally:
-            os.close(writing)
+            for descriptor in (writing, told, telling):
+                os.close(descriptor)
             os.waitpid(pid, 0)
 
 
